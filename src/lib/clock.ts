@@ -1,0 +1,19 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** The only source of time. Leases are judged by the database's clock, never by this one. */
+export interface Clock {
+  /** Wall clock. */
+  now(): Date;
+  /** Milliseconds that only ever rise: for measuring, not for dates. */
+  monotonic(): number;
+  /** Resolves after `ms`; rejects with the signal's reason when aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => new Date(),
+  monotonic: () => performance.now(),
+  sleep: async (ms, signal) => {
+    await sleep(ms, undefined, signal ? { signal } : undefined);
+  },
+};

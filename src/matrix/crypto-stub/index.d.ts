@@ -1,0 +1,2 @@
+export declare const StoreType: Record<string, number>;
+export declare class OlmMachine {}
