@@ -1,0 +1,97 @@
+import type { AgentName, RoomId, UserId } from "../lib/ids.ts";
+import type { Database } from "./connection.ts";
+import type { Conversation } from "./routing.ts";
+
+export interface AgentRow {
+  readonly name: AgentName;
+  readonly userId: UserId;
+  readonly owner: UserId;
+  /** Ends the names of the agent's tools, the same for all its life. */
+  readonly suffix: string;
+  /** The Matrix device under which the agent sends: only then does the homeserver remember transaction ids. */
+  readonly deviceId: string;
+  readonly registered: boolean;
+  /** Digest of the profile that the homeserver was last told. */
+  readonly profile: string | null;
+  readonly syncToken: string | null;
+  readonly thoughtsRoom: RoomId | null;
+}
+
+const columns = `name, user_id as "userId", owner, suffix, device_id as "deviceId", registered_at is not null as registered,
+  profile, sync_token as "syncToken", thoughts_room as "thoughtsRoom"`;
+
+export class Agents {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Adds an agent that is not there yet; one that is keeps everything. */
+  async add(agent: Pick<AgentRow, "name" | "userId" | "owner" | "suffix" | "deviceId">): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        insert into agents (name, user_id, owner, suffix, device_id)
+        values (${agent.name}, ${agent.userId}, ${agent.owner}, ${agent.suffix}, ${agent.deviceId})
+        on conflict (name) do nothing`,
+    );
+  }
+
+  all(): Promise<AgentRow[]> {
+    return this.#database.run((sql) => sql<AgentRow[]>`select ${sql.unsafe(columns)} from agents order by name`);
+  }
+
+  async find(name: AgentName): Promise<AgentRow | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<AgentRow[]>`select ${sql.unsafe(columns)} from agents where name = ${name}`,
+    );
+    return row;
+  }
+
+  async registered(name: AgentName): Promise<void> {
+    await this.#database.run((sql) => sql`update agents set registered_at = now() where name = ${name}`);
+  }
+
+  async profileTold(name: AgentName, profile: string): Promise<void> {
+    await this.#database.run((sql) => sql`update agents set profile = ${profile} where name = ${name}`);
+  }
+
+  /** Up to where the sweep has read; only after what was found is stored. */
+  async sweptTo(name: AgentName, syncToken: string): Promise<void> {
+    await this.#database.run((sql) => sql`update agents set sync_token = ${syncToken} where name = ${name}`);
+  }
+
+  async thoughtsRoomMade(name: AgentName, roomId: RoomId): Promise<void> {
+    await this.#database.run((sql) => sql`update agents set thoughts_room = ${roomId} where name = ${name}`);
+  }
+
+  /** Seconds without a turn after which the agent wakes by itself; null is never. */
+  async setTimer(name: AgentName, seconds: number | null): Promise<void> {
+    await this.#database.run((sql) => sql`update agents set wake_up_timer_seconds = ${seconds} where name = ${name}`);
+  }
+
+  async timer(name: AgentName): Promise<number | null> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ seconds: number | null }[]>`
+        select wake_up_timer_seconds as seconds from agents where name = ${name}`,
+    );
+    return row?.seconds ?? null;
+  }
+
+  /** Wakes every agent whose timer has run out, in its home conversation, once whichever process asks. */
+  wakeByTimer(): Promise<Conversation[]> {
+    return this.#database.run(
+      (sql) => sql<Conversation[]>`
+        with due as (
+          update agents set last_turn_at = now()
+          where last_turn_at + make_interval(secs => wake_up_timer_seconds) <= now()
+          returning name, owner, turns
+        )
+        insert into wakes (key, agent, room_id, reason, requester, chain)
+        select 'timer:' || name || ':' || extract(epoch from now())::text, name, '', 'timer', owner, 'timer:' || name || ':' || turns
+        from due
+        on conflict (key) do nothing
+        returning agent, room_id as "roomId"`,
+    );
+  }
+}

@@ -1,0 +1,90 @@
+import { existsSync } from "node:fs";
+import postgres from "postgres";
+import { systemClock } from "../lib/clock.ts";
+import { messageOf, UserError } from "../lib/errors.ts";
+import { openEmbedded } from "./embedded.ts";
+
+export type Sql = postgres.Sql<{ bigint: number }>;
+export type Json = postgres.JSONValue;
+
+/** Where the data lives: a directory of the embedded database, or a PostgreSQL server. */
+export type DatabaseLocation = { readonly dir: string } | { readonly url: string };
+
+export interface Database {
+  readonly sql: Sql;
+  readonly location: DatabaseLocation;
+  /**
+   * Runs one statement, again where the connection went away under it. The statement may have been carried out
+   * although its answer was lost, so it must be idempotent by key.
+   */
+  run<Result>(statement: (sql: Sql) => Promise<Result>): Promise<Result>;
+  close(): Promise<void>;
+}
+
+const connectionLost = new Set([
+  "CONNECTION_CLOSED",
+  "CONNECTION_ENDED",
+  "CONNECTION_DESTROYED",
+  "CONNECT_TIMEOUT",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "57P01", // admin_shutdown
+  "57P02", // crash_shutdown
+  "57P03", // cannot_connect_now
+]);
+const retryDelays = [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000];
+
+const isLost = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && connectionLost.has(String(error.code));
+
+/** Opens the database. Throws a `UserError` when it cannot be reached or somebody else holds the directory. */
+export async function openDatabase(location: DatabaseLocation): Promise<Database> {
+  const options = {
+    onnotice: () => {},
+    connect_timeout: 10,
+    types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
+    transform: { undefined: null },
+  };
+  let sql: Sql;
+  let release = async (): Promise<void> => {};
+  if ("dir" in location) {
+    const embedded = await openEmbedded(location.dir);
+    release = embedded.close;
+    // postgres.js takes any duplex stream, although its types do not say so.
+    const socket = { socket: embedded.socket } as unknown as postgres.Options<{ bigint: postgres.PostgresType }>;
+    sql = postgres({ ...options, ...socket, host: "embedded", user: "postgres", database: "postgres", max: 1 }) as Sql;
+  } else {
+    sql = postgres(location.url, { ...options, max: 10 }) as Sql;
+    await sql`select 1`.catch((error: unknown) => {
+      throw new UserError(
+        `database.url: PostgreSQL does not answer at ${withoutPassword(location.url)}: ${messageOf(error)}. ` +
+          "Check that it runs, and that user, password and database name are right.",
+      );
+    });
+  }
+  return {
+    sql,
+    location,
+    async run(statement) {
+      for (const delay of retryDelays) {
+        try {
+          return await statement(sql);
+        } catch (error) {
+          if (!isLost(error)) throw error;
+          await systemClock.sleep(delay);
+        }
+      }
+      return statement(sql);
+    },
+    async close() {
+      await sql.end({ timeout: 5 });
+      await release();
+    },
+  };
+}
+
+const withoutPassword = (url: string): string => url.replace(/\/\/([^:@/]*):[^@/]*@/, "//$1:***@");
+
+/** Whether a directory already holds an embedded database. */
+export const hasEmbeddedData = (dir: string): boolean => existsSync(`${dir}/PG_VERSION`);

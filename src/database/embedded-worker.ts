@@ -1,0 +1,43 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { PGlite } from "@electric-sql/pglite";
+
+// The embedded PostgreSQL, in a thread of its own so that a long query does not stop the event loop.
+// It is handed whole batches of the wire protocol and answers with the bytes that came back.
+
+interface Batch {
+  readonly id: number;
+  readonly bytes: Uint8Array;
+}
+
+const database = await PGlite.create({
+  dataDir: (workerData as { dataDir: string }).dataDir,
+  postgresqlconf: ["shared_buffers = 16MB", "max_wal_size = 256MB"],
+});
+
+async function execute(bytes: Uint8Array): Promise<Buffer> {
+  const answer: Buffer[] = [];
+  await database.execProtocolRawStream(bytes, { onRawData: (data) => answer.push(Buffer.from(data)) });
+  return Buffer.concat(answer);
+}
+
+function startupMessage(): Buffer {
+  const parameters = Buffer.from("user\0postgres\0database\0postgres\0\0");
+  const head = Buffer.alloc(8);
+  head.writeInt32BE(8 + parameters.length);
+  head.writeInt32BE(196_608, 4); // protocol 3.0
+  return Buffer.concat([head, parameters]);
+}
+
+parentPort?.postMessage({ greeting: await execute(startupMessage()) });
+
+let queue = Promise.resolve();
+parentPort?.on("message", (message: Batch | "close") => {
+  queue = queue.then(async () => {
+    if (message === "close") {
+      await database.close();
+      parentPort?.postMessage({ closed: true });
+    } else {
+      parentPort?.postMessage({ id: message.id, bytes: await execute(message.bytes) });
+    }
+  });
+});

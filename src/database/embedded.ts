@@ -1,0 +1,122 @@
+import { mkdir } from "node:fs/promises";
+import { Duplex } from "node:stream";
+import { Worker } from "node:worker_threads";
+import { lockDirectory } from "./lock.ts";
+
+export interface Embedded {
+  /** One connection to the one session that exists; for the `socket` option of postgres.js. */
+  socket(): Duplex;
+  close(): Promise<void>;
+}
+
+type FromWorker =
+  | { readonly greeting: Uint8Array }
+  | { readonly id: number; readonly bytes: Uint8Array }
+  | { readonly closed: true };
+
+/** Message types of the frontend protocol after which the server answers: Sync, Query, Flush. */
+const endsBatch = new Set(["S", "Q", "H"].map((type) => type.charCodeAt(0)));
+const terminate = "X".charCodeAt(0);
+
+/**
+ * Starts PGlite on `dir`, which is locked against a second process: two on one directory lose rows silently.
+ * It survives any death of the process; it never calls fsync, so power failure costs what came after the last checkpoint.
+ */
+export async function openEmbedded(dir: string): Promise<Embedded> {
+  await mkdir(dir, { recursive: true });
+  const unlock = await lockDirectory(dir);
+  const worker = new Worker(new URL("./embedded-worker.ts", import.meta.url), {
+    workerData: { dataDir: `${dir}/postgres` },
+  });
+  const answers = new Map<number, (bytes: Buffer) => void>();
+  let nextId = 0;
+  let onClosed = (): void => {};
+  const greeting = await new Promise<Buffer>((resolve, reject) => {
+    worker.once("error", reject);
+    worker.on("message", (message: FromWorker) => {
+      if ("greeting" in message) resolve(Buffer.from(message.greeting));
+      else if ("closed" in message) onClosed();
+      else {
+        answers.get(message.id)?.(Buffer.from(message.bytes));
+        answers.delete(message.id);
+      }
+    });
+  }).catch(async (error: unknown) => {
+    await unlock();
+    throw error;
+  });
+  const execute = (bytes: Buffer): Promise<Buffer> =>
+    new Promise((resolve) => {
+      const id = nextId++;
+      answers.set(id, resolve);
+      worker.postMessage({ id, bytes });
+    });
+
+  return {
+    socket: () => protocolStream(greeting, execute),
+    async close() {
+      const closed = new Promise<void>((resolve) => {
+        onClosed = resolve;
+      });
+      worker.postMessage("close");
+      await closed;
+      await worker.terminate();
+      await unlock();
+    },
+  };
+}
+
+/**
+ * The server's side of the wire protocol as a stream: the start-up message gets the recorded greeting, everything
+ * after it is cut into batches at the messages that ask for an answer.
+ */
+function protocolStream(greeting: Buffer, execute: (batch: Buffer) => Promise<Buffer>): Duplex {
+  let unread: Buffer = Buffer.alloc(0);
+  let batch: Buffer[] = [];
+  let started = false;
+  const stream = new Duplex({
+    read() {},
+    write(chunk: Buffer, _encoding, done) {
+      unread = unread.length > 0 ? Buffer.concat([unread, chunk]) : chunk;
+      if (!started) {
+        if (unread.length < 8 || unread.length < unread.readInt32BE(0)) return done();
+        unread = unread.subarray(unread.readInt32BE(0));
+        started = true;
+        stream.push(greeting);
+      }
+      let end = 0;
+      let from = 0;
+      while (end + 5 <= unread.length) {
+        const length = 1 + unread.readInt32BE(end + 1);
+        if (end + length > unread.length) break;
+        const type = unread[end] ?? 0;
+        end += length;
+        if (type === terminate) {
+          stream.push(null);
+          break;
+        }
+        if (endsBatch.has(type)) {
+          batch.push(unread.subarray(from, end));
+          from = end;
+          void execute(Buffer.concat(batch)).then((answer) => stream.push(answer));
+          batch = [];
+        }
+      }
+      if (end > from) batch.push(unread.subarray(from, end));
+      unread = unread.subarray(end);
+      done();
+    },
+    final(done) {
+      stream.push(null);
+      done();
+    },
+  });
+  // What postgres.js expects of a network socket.
+  return Object.assign(stream, {
+    readyState: "open",
+    setKeepAlive: () => stream,
+    setNoDelay: () => stream,
+    ref: () => stream,
+    unref: () => stream,
+  });
+}

@@ -1,0 +1,173 @@
+import type { EventId, RoomId, UserId } from "../lib/ids.ts";
+import type { Database, Json } from "./connection.ts";
+
+/** How an event came to us: pushed by the homeserver, found by a sweep, or read when an agent joined. */
+export type EventSource = "push" | "sweep" | "history";
+
+export interface IncomingEvent {
+  readonly eventId: EventId;
+  readonly roomId: RoomId;
+  readonly type: string;
+  readonly stateKey: string | undefined;
+  readonly sender: UserId;
+  readonly sentAt: Date;
+  readonly content: Json;
+  readonly replaces: EventId | undefined;
+  readonly redacts: EventId | undefined;
+  /** Place in history where it is known to differ from the order of arrival. */
+  readonly position?: number | undefined;
+}
+
+export interface StoredEvent {
+  readonly seq: number;
+  readonly eventId: EventId;
+  readonly roomId: RoomId;
+  readonly type: string;
+  readonly stateKey: string | null;
+  readonly sender: UserId;
+  readonly sentAt: Date;
+  readonly content: Record<string, unknown>;
+  readonly replaces: EventId | null;
+  readonly redacts: EventId | null;
+  readonly position: number;
+  readonly source: EventSource;
+  readonly editedAt: Date | null;
+}
+
+/** What the homeserver sent that cannot be stored as an event. */
+export interface Misfit {
+  readonly digest: string;
+  readonly reason: string;
+  readonly raw: Buffer;
+}
+
+export const eventColumns = `e.seq, e.event_id as "eventId", e.room_id as "roomId", e.type, e.state_key as "stateKey", e.sender,
+  e.sent_at as "sentAt", e.content, e.replaces, e.redacts, e.position, e.source, e.edited_at as "editedAt"`;
+
+export class Events {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Stores what is new, in the order given, in one statement; returns the rooms in which something is new. */
+  async store(events: readonly IncomingEvent[], source: EventSource): Promise<RoomId[]> {
+    if (events.length === 0) return [];
+    const rows = await this.#database.run(
+      (sql) => sql<{ roomId: RoomId }[]>`
+        insert into events (seq, event_id, room_id, type, state_key, sender, sent_at, content, replaces, redacts, position, source)
+        select n.seq, e->>'eventId', e->>'roomId', e->>'type', e->>'stateKey', e->>'sender', (e->>'sentAt')::timestamptz,
+          e->'content', e->>'replaces', e->>'redacts', coalesce((e->>'position')::float8, n.seq), ${source}
+        from (
+          select nextval('event_seq') as seq, e
+          from (select e from jsonb_array_elements(${sql.json(events as unknown as Json)}) with ordinality given(e, n) order by n) ordered
+        ) n
+        on conflict (event_id) do nothing
+        returning room_id as "roomId"`,
+    );
+    return [...new Set(rows.map((row) => row.roomId))];
+  }
+
+  async quarantine(misfits: readonly Misfit[]): Promise<void> {
+    for (const { digest, reason, raw } of misfits) {
+      await this.#database.run(
+        (sql) =>
+          sql`insert into quarantine (digest, reason, raw) values (${digest}, ${reason}, ${raw}) on conflict do nothing`,
+      );
+    }
+  }
+
+  async roomsWithPending(): Promise<RoomId[]> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ roomId: RoomId }[]>`select distinct room_id as "roomId" from events where routed_at is null`,
+    );
+    return rows.map((row) => row.roomId);
+  }
+
+  /** The room's events that wait to be routed, in order of arrival. */
+  pending(roomId: RoomId, limit = 100): Promise<StoredEvent[]> {
+    return this.#database.run(
+      (sql) => sql<StoredEvent[]>`
+        select ${sql.unsafe(eventColumns)} from events e
+        where e.room_id = ${roomId} and e.routed_at is null order by e.seq limit ${limit}`,
+    );
+  }
+
+  async find(eventId: EventId): Promise<StoredEvent | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<StoredEvent[]>`select ${sql.unsafe(eventColumns)} from events e where e.event_id = ${eventId}`,
+    );
+    return row;
+  }
+
+  /** Places of the given events, for those that are known. */
+  async positions(eventIds: readonly EventId[]): Promise<Map<EventId, number>> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ eventId: EventId; position: number }[]>`
+        select event_id as "eventId", position from events where event_id = any (${[...eventIds]})`,
+    );
+    return new Map(rows.map((row) => [row.eventId, row.position]));
+  }
+
+  /** The nearest place before `position` in the room that is taken, or 0. */
+  async positionBefore(roomId: RoomId, position: number): Promise<number> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ position: number | null }[]>`
+        select max(position) as position from events where room_id = ${roomId} and position < ${position}`,
+    );
+    return row?.position ?? 0;
+  }
+
+  /** Whether somebody's later message in the room has a wake of `agent` that a turn has taken. */
+  async answeredLater(agent: string, event: StoredEvent): Promise<boolean> {
+    const rows = await this.#database.run(
+      (sql) => sql`
+        select 1 from wakes w join events e on e.event_id = w.event_id
+        where w.agent = ${agent} and w.room_id = ${event.roomId} and w.turn_id is not null
+          and e.sender = ${event.sender} and e.position > ${event.position} limit 1`,
+    );
+    return rows.length > 0;
+  }
+
+  /** The newest edit of a message by its own sender, if one has come. */
+  async editOf(event: StoredEvent): Promise<StoredEvent | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<StoredEvent[]>`
+        select ${sql.unsafe(eventColumns)} from events e
+        where e.replaces = ${event.eventId} and e.sender = ${event.sender} and e.room_id = ${event.roomId}
+          and e.redacted_at is null
+        order by e.position desc limit 1`,
+    );
+    return row;
+  }
+
+  /** Redactions of an event that came before it did. */
+  redactionsOf(event: StoredEvent): Promise<StoredEvent[]> {
+    return this.#database.run(
+      (sql) => sql<StoredEvent[]>`
+        select ${sql.unsafe(eventColumns)} from events e where e.redacts = ${event.eventId} and e.room_id = ${event.roomId}`,
+    );
+  }
+
+  /** Gives a message the content of its edit. */
+  async applyEdit(target: EventId, content: Json): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        update events set content = ${sql.json(content)}, edited_at = now()
+        where event_id = ${target} and redacted_at is null`,
+    );
+  }
+
+  /** Empties an event, its edits, and every kept render in which it could be read. */
+  async redact(target: EventId): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        with emptied as (
+          update events set content = '{}', redacted_at = coalesce(redacted_at, now())
+          where event_id = ${target} or replaces = ${target}
+        )
+        update renders set system = '', prompt = '' where event_ids @> array[${target}]::text[]`,
+    );
+  }
+}

@@ -1,0 +1,52 @@
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { UserError } from "../lib/errors.ts";
+
+/**
+ * Takes the directory for this process; returns how to give it back. A lock whose process is gone is taken over:
+ * `kill -9` leaves one behind. Throws a `UserError` that names the process which holds it.
+ */
+export async function lockDirectory(dir: string): Promise<() => Promise<void>> {
+  const file = `${dir}/clevernet.pid`;
+  const mine = `${process.pid} ${await startTime(process.pid)}`;
+  for (;;) {
+    try {
+      await writeFile(file, mine, { flag: "wx" });
+      return () => rm(file, { force: true });
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    }
+    const found = await readFile(file, "utf8").catch(() => "");
+    const [pid = "", started = ""] = found.split(" ");
+    if (isAlive(Number(pid)) && (await startTime(Number(pid))) === started) {
+      throw new UserError(
+        `database.dir: ${dir} is in use by process ${pid}. Stop that process first, or give this one a directory of its own.`,
+      );
+    }
+    await removeStale(file, found);
+  }
+}
+
+/** Moves the lock away, and back where somebody else took it in the meantime. */
+async function removeStale(file: string, stale: string): Promise<void> {
+  const aside = `${file}.${process.pid}`;
+  await rename(file, aside).catch(() => {});
+  const moved = await readFile(aside, "utf8").catch(() => stale);
+  if (moved !== stale) await rename(aside, file);
+  else await rm(aside, { force: true });
+}
+
+function isAlive(pid: number): boolean {
+  if (!(pid > 0)) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+/** Tells a process from a later one with the same id; empty where the system does not say (no /proc). */
+async function startTime(pid: number): Promise<string> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+}

@@ -1,0 +1,113 @@
+import type { EventId, RoomId, UserId } from "../lib/ids.ts";
+import type { Database, Json, Sql } from "./connection.ts";
+
+/** `message` and `reaction` are room events with a frozen content; `join` and `leave` may carry a reason. */
+export type OutboxKind = "message" | "reaction" | "join" | "leave";
+
+export interface OutboxDraft {
+  /** Unique for the thing to send; transaction id towards the homeserver, and our content key in the event. */
+  readonly key: string;
+  readonly roomId: RoomId;
+  readonly sender: UserId;
+  readonly kind: OutboxKind;
+  readonly content: Json;
+}
+
+export interface OutboxRow extends OutboxDraft {
+  readonly id: number;
+  readonly turnId: number | null;
+  readonly attempts: number;
+  /** The first attempt is longer ago than the homeserver remembers transaction ids. */
+  readonly forgotten: boolean;
+}
+
+/** Part of a statement: queues the given drafts, once for each row of the table or expression `once`. */
+export const insertOutbox = (
+  sql: Sql,
+  drafts: readonly OutboxDraft[],
+  once: string,
+  turnId: number | null = null,
+) => sql`
+  insert into outbox (key, room_id, sender, kind, content, turn_id)
+  select o.key, o."roomId", o.sender, o.kind, o.content, ${turnId}::bigint
+  from ${sql(once)}, rows from (jsonb_to_recordset(${sql.json(drafts as unknown as Json)})
+    as (key text, "roomId" text, sender text, kind text, content jsonb)) with ordinality as o(key, "roomId", sender, kind, content, n)
+  order by o.n
+  on conflict (key) do nothing
+  returning room_id`;
+
+/** Homeservers keep transaction ids of a device for 24 hours; an hour of that is left as a margin. */
+const remembered = "23 hours";
+
+export class Outbox {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async add(drafts: readonly OutboxDraft[]): Promise<void> {
+    await this.#database.run((sql) => sql`with once as (select 1) ${insertOutbox(sql, drafts, "once")}`);
+  }
+
+  async roomsWithPending(): Promise<RoomId[]> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ roomId: RoomId }[]>`select distinct room_id as "roomId" from outbox where state = 'pending'`,
+    );
+    return rows.map((row) => row.roomId);
+  }
+
+  /** What waits to be sent into the room, oldest first. */
+  pending(roomId: RoomId): Promise<OutboxRow[]> {
+    return this.#database.run(
+      (sql) => sql<OutboxRow[]>`
+        select id, key, room_id as "roomId", sender, kind, content, turn_id as "turnId", attempts,
+          coalesce(first_tried_at < now() - ${remembered}::interval, false) as forgotten
+        from outbox where room_id = ${roomId} and state = 'pending' order by id limit 50`,
+    );
+  }
+
+  async attempted(id: number): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        update outbox set attempts = attempts + 1, first_tried_at = coalesce(first_tried_at, now())
+        where id = ${id} and state = 'pending'`,
+    );
+  }
+
+  async sent(id: number, eventId: EventId | undefined): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        update outbox set state = 'sent', event_id = coalesce(${eventId ?? null}, event_id), settled_at = now()
+        where id = ${id} and state = 'pending'`,
+    );
+  }
+
+  /** Gives up for good: the homeserver refused. */
+  async failed(id: number, error: string): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        update outbox set state = 'failed', error = ${error}, settled_at = now() where id = ${id} and state = 'pending'`,
+    );
+  }
+
+  /** Whether the row's event has come back as an echo, whatever we believe about the sending. */
+  async echoOf(row: OutboxRow): Promise<EventId | undefined> {
+    const [found] = await this.#database.run(
+      (sql) => sql<{ eventId: EventId }[]>`
+        select event_id as "eventId" from events
+        where room_id = ${row.roomId} and sender = ${row.sender} and content->>'org.clevernet.key' = ${row.key} limit 1`,
+    );
+    return found?.eventId;
+  }
+
+  /** The turn that sent an event, and the chain it belongs to. */
+  async originOf(key: string, sender: UserId): Promise<{ turnId: number; chain: string | null } | undefined> {
+    const [found] = await this.#database.run(
+      (sql) => sql<{ turnId: number; chain: string | null }[]>`
+        select t.id as "turnId", t.chain from outbox o join turns t on t.id = o.turn_id
+        where o.key = ${key} and o.sender = ${sender}`,
+    );
+    return found;
+  }
+}

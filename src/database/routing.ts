@@ -1,0 +1,121 @@
+import type { WakeReason } from "../context/types.ts";
+import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
+import type { Database, Json, Sql } from "./connection.ts";
+import type { StoredEvent } from "./events.ts";
+import { insertOutbox, type OutboxDraft } from "./outbox.ts";
+
+export interface MemberChange {
+  readonly userId: UserId;
+  readonly membership: string;
+  readonly displayName: string | undefined;
+  readonly direct: boolean;
+  readonly kind: "human" | "agent" | "bot";
+}
+
+export interface StateChange {
+  readonly type: string;
+  readonly content: Json;
+  readonly sender: UserId;
+}
+
+export interface WakeDraft {
+  readonly agent: AgentName;
+  readonly roomId: RoomId;
+  readonly reason: WakeReason;
+  /** Unique for what happened: the same wake is stored once. */
+  readonly key: string;
+  readonly eventId?: EventId;
+  readonly position?: number;
+  readonly requester?: UserId;
+  /** Root of the chain: the human event that everything goes back to. */
+  readonly chain?: string;
+  readonly note?: string;
+}
+
+/** All that routing one event changes. */
+export interface Effects {
+  /** The event is part of what agents see as history; this many characters of it. */
+  readonly shownChars?: number;
+  readonly member?: MemberChange;
+  readonly state?: StateChange;
+  readonly wakes?: readonly WakeDraft[];
+  /** The event is an agent's: its wakes spend the chain's budget. */
+  readonly spendsChain?: string;
+  readonly outbox?: readonly OutboxDraft[];
+  /** The event is the echo of the outbox row with this key. */
+  readonly echoOf?: string;
+}
+
+export interface Conversation {
+  readonly agent: AgentName;
+  readonly roomId: RoomId;
+}
+
+/** Agent-to-agent turns that one human event may cause in all. */
+export const chainBudget = 6;
+
+/** Part of a statement: stores the given wakes, once for each row of the table or expression `once`. */
+export const insertWakes = (sql: Sql, wakes: readonly WakeDraft[], once: string) => sql`
+  insert into wakes (key, agent, room_id, reason, event_id, position, requester, chain, note)
+  select w.key, w.agent, w."roomId", w.reason, w."eventId", w.position, w.requester, w.chain, w.note
+  from jsonb_to_recordset(${sql.json(wakes as unknown as Json)}) as w(key text, agent text, "roomId" text, reason text,
+    "eventId" text, position float8, requester text, chain text, note text), ${sql(once)}
+  on conflict (key) do nothing
+  returning agent, room_id as "roomId"`;
+
+/**
+ * Marks an event as routed together with everything that follows from it, in one statement. Returns the
+ * conversations that were woken. A second call for the same event changes nothing.
+ */
+export async function settle(database: Database, event: StoredEvent, effects: Effects): Promise<Conversation[]> {
+  const wakes = effects.wakes ?? [];
+  const member = effects.member;
+  const state = effects.state;
+  return database.run(
+    (sql) => sql<Conversation[]>`
+      with routed as (
+        update events set routed_at = now(), shown = ${effects.shownChars !== undefined}
+        where seq = ${event.seq} and routed_at is null returning event_id
+      ), room as (
+        insert into rooms (room_id, shown_events, shown_chars, last_shown_at)
+        select ${event.roomId}, 1, ${effects.shownChars ?? 0}::bigint, ${event.sentAt}::timestamptz
+        from routed where ${effects.shownChars !== undefined}
+        on conflict (room_id) do update set shown_events = rooms.shown_events + 1,
+          shown_chars = rooms.shown_chars + excluded.shown_chars,
+          last_shown_at = greatest(rooms.last_shown_at, excluded.last_shown_at)
+      ), member as (
+        insert into members (room_id, user_id, membership, display_name, direct, kind, position, joined_position)
+        select ${event.roomId}, ${member?.userId ?? ""}, ${member?.membership ?? ""}, ${member?.displayName ?? null},
+          ${member?.direct ?? false}, ${member?.kind ?? "human"}, ${event.position}::float8, ${event.position}::float8
+        from routed where ${member !== undefined}
+        on conflict (room_id, user_id) do update set membership = excluded.membership,
+          display_name = excluded.display_name, direct = members.direct or excluded.direct, position = excluded.position,
+          joined_position = case when members.membership = 'join' and excluded.membership = 'join'
+            then members.joined_position else excluded.position end
+        where excluded.position >= members.position
+      ), state as (
+        insert into room_state (room_id, type, content, sender, position)
+        select ${event.roomId}, ${state?.type ?? ""}, ${sql.json(state?.content ?? {})}, ${state?.sender ?? ""}, ${event.position}::float8
+        from routed where ${state !== undefined}
+        on conflict (room_id, type) do update set content = excluded.content, sender = excluded.sender, position = excluded.position
+        where excluded.position >= room_state.position
+      ), spent as (
+        insert into chains (root, spent)
+        select ${effects.spendsChain ?? ""}, ${wakes.length} from routed
+        where ${effects.spendsChain !== undefined && wakes.length > 0 && wakes.length <= chainBudget}
+        on conflict (root) do update set spent = chains.spent + excluded.spent
+        where chains.spent + excluded.spent <= ${chainBudget}
+        returning root
+      ), allowed as (
+        select 1 from routed where ${effects.spendsChain === undefined} or exists (select 1 from spent)
+      ), woken as (
+        ${insertWakes(sql, wakes, "allowed")}
+      ), echoed as (
+        update outbox set state = 'sent', event_id = ${event.eventId}, settled_at = now()
+        where key = ${effects.echoOf ?? ""} and sender = ${event.sender} and state = 'pending'
+      ), sending as (
+        ${insertOutbox(sql, effects.outbox ?? [], "routed")}
+      )
+      select agent, "roomId" from woken`,
+  );
+}

@@ -1,0 +1,248 @@
+import type { WakeReason } from "../context/types.ts";
+import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
+import type { Database, Json } from "./connection.ts";
+import { insertOutbox, type OutboxDraft } from "./outbox.ts";
+import type { Conversation } from "./routing.ts";
+
+export interface Turn {
+  readonly id: number;
+  readonly agent: AgentName;
+  readonly roomId: RoomId;
+  /** What the agent is shown as `turnId`: rises by one with each turn of the agent. */
+  readonly number: number;
+  readonly reason: WakeReason;
+  readonly epoch: number;
+  readonly chain: string | null;
+  readonly sources: readonly RoomId[];
+  readonly startedAt: Date;
+}
+
+/** A wake that a turn has taken. */
+export interface TakenWake {
+  readonly reason: WakeReason;
+  readonly eventId: EventId | null;
+  readonly requester: UserId | null;
+  readonly note: string | null;
+}
+
+export interface Step {
+  readonly n: number;
+  readonly name: string;
+  readonly state: "started" | "done";
+  readonly result: Json;
+}
+
+export interface Usage {
+  readonly model: string;
+  readonly promptTokens: number;
+  readonly cachedTokens: number;
+  readonly completionTokens: number;
+  readonly costUsd: number | undefined;
+  readonly estimated: boolean;
+  readonly milliseconds: number;
+}
+
+export interface StepCommit {
+  readonly n: number;
+  readonly name: string;
+  readonly result: Json;
+  readonly outbox?: readonly OutboxDraft[];
+  /** LMML elements for the ephemeris, in order. */
+  readonly ephemeris?: readonly string[];
+  readonly usage?: Usage;
+  /** Rooms that were rendered for this step. */
+  readonly sources?: readonly RoomId[];
+  /** Up to where the room's events were rendered. */
+  readonly seen?: number;
+  /** The turn ends with this step. */
+  readonly ends?: boolean;
+}
+
+/** Another runner has taken the turn over, or it was stopped: whoever sees this must not go on. */
+export class Fenced extends Error {
+  override readonly name = "Fenced";
+}
+
+const turnColumns = `id, agent, room_id as "roomId", number, reason, epoch, chain, sources, started_at as "startedAt"`;
+
+/** Events that one turn takes at the most. */
+export const eventsPerTurn = 10;
+
+export class Turns {
+  readonly #database: Database;
+  /** Names the process in the rows it works on. */
+  readonly runner: string;
+
+  constructor(database: Database, runner: string) {
+    this.#database = database;
+    this.runner = runner;
+  }
+
+  /**
+   * Takes the conversation's open turn over (its epoch rises), or opens one for the oldest unread wakes. `idle`: there
+   * is nothing to do. `busy`: the agent works in as many conversations as it may.
+   */
+  async claim({ agent, roomId }: Conversation, maxConcurrent: number): Promise<Turn | "idle" | "busy"> {
+    const [row] = await this.#database.run(
+      (sql) => sql<(Turn & { busy: boolean; unread: number })[]>`
+        with resumed as (
+          update turns set epoch = epoch + 1, runner = ${this.runner}
+          where agent = ${agent} and room_id = ${roomId} and state = 'running' returning *
+        ), others as (
+          select count(*) as n from turns where agent = ${agent} and room_id <> ${roomId} and state = 'running'
+        ), unread as (
+          select * from wakes
+          where agent = ${agent} and room_id = ${roomId} and turn_id is null and not exists (select 1 from resumed)
+          order by id limit ${eventsPerTurn}
+        ), counted as (
+          update agents set turns = turns + 1, last_turn_at = now()
+          where name = ${agent} and exists (select 1 from unread) and (select n from others) < ${maxConcurrent}
+          returning turns
+        ), opened as (
+          insert into turns (agent, room_id, number, reason, runner, requesters, chain)
+          select ${agent}, ${roomId}, counted.turns, (select reason from unread order by id limit 1), ${this.runner},
+            (select coalesce(array_agg(distinct requester) filter (where requester is not null), '{}') from unread),
+            (select chain from unread order by (chain = event_id) desc nulls last, id desc limit 1)
+          from counted returning *
+        ), taken as (
+          update wakes set turn_id = (select id from opened) where id in (select id from unread) and exists (select 1 from opened)
+        ), conversation as (
+          insert into conversations (agent, room_id) select agent, room_id from opened on conflict do nothing
+        )
+        select ${sql.unsafe(turnColumns)}, false as busy from resumed
+        union all select ${sql.unsafe(turnColumns)}, false from opened
+        union all select 0, ${agent}, ${roomId}, 0, '', 0, null, '{}', now(), true
+          where exists (select 1 from unread) and not exists (select 1 from opened)`,
+    );
+    if (!row) return "idle";
+    return row.busy ? "busy" : row;
+  }
+
+  /** What the turn has taken so far, after it has also taken what came since, up to its limit. */
+  async absorb(turn: Turn): Promise<TakenWake[]> {
+    return this.#database.run(
+      (sql) => sql<TakenWake[]>`
+        with before as (
+          select * from wakes where turn_id = ${turn.id}
+        ), fresh as (
+          select w.* from wakes w
+          where w.agent = ${turn.agent} and w.room_id = ${turn.roomId} and w.turn_id is null
+            and exists (select 1 from turns where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running')
+          order by w.id limit greatest(0, ${eventsPerTurn} - (select count(*) from before))
+        ), taken as (
+          update wakes set turn_id = ${turn.id} where id in (select id from fresh)
+        ), turn as (
+          update turns set requesters = (select array_agg(distinct r) from (
+            select unnest(requesters) as r union select requester from fresh where requester is not null) all_of_them)
+          where id = ${turn.id} and exists (select 1 from fresh where requester is not null)
+        )
+        select reason, event_id as "eventId", requester, note from (table before union all table fresh) w order by id`,
+    );
+  }
+
+  /** The steps that were written so far, in order. */
+  journal(turn: Turn): Promise<Step[]> {
+    return this.#database.run(
+      (sql) => sql<Step[]>`select n, name, state, result from steps where turn_id = ${turn.id} order by n`,
+    );
+  }
+
+  /** Marks a step that must not be repeated as begun. */
+  async begin(turn: Turn, n: number, name: string): Promise<void> {
+    const rows = await this.#database.run(
+      (sql) => sql`
+        insert into steps (turn_id, n, name, state)
+        select id, ${n}, ${name}, 'started' from turns where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running'
+        on conflict (turn_id, n) do update set name = steps.name
+        returning n`,
+    );
+    if (rows.length === 0) throw new Fenced(`turn ${turn.id} is no longer ours`);
+  }
+
+  /**
+   * Writes a step with everything that follows from it, in one statement. Returns the agent's conversations that
+   * still wait. Throws `Fenced` when the turn is no longer this runner's.
+   */
+  async commit(turn: Turn, step: StepCommit): Promise<Conversation[]> {
+    const usage = step.usage;
+    const [row] = await this.#database.run(
+      (sql) => sql<{ live: boolean; waiting: Conversation[] }[]>`
+        with live as (
+          update turns set
+            sources = (select coalesce(array_agg(distinct s), '{}') from unnest(sources || ${[...(step.sources ?? [])]}::text[]) s),
+            state = case when ${step.ends ?? false} then 'done' else state end,
+            ended_at = case when ${step.ends ?? false} then now() end
+          where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running'
+          returning *
+        ), step as (
+          insert into steps (turn_id, n, name, state, result)
+          select id, ${step.n}, ${step.name}, 'done', ${sql.json(step.result)} from live
+          on conflict (turn_id, n) do update set state = 'done', result = excluded.result where steps.state = 'started'
+        ), seen as (
+          insert into conversations (agent, room_id, seen_position)
+          select agent, room_id, ${step.seen ?? 0}::float8 from live where ${step.seen !== undefined}
+          on conflict (agent, room_id) do update set seen_position = greatest(conversations.seen_position, excluded.seen_position)
+        ), used as (
+          insert into usage (turn_id, n, agent, room_id, model, prompt_tokens, cached_tokens, completion_tokens, cost_usd, estimated, milliseconds)
+          select id, ${step.n}, agent, room_id, ${usage?.model ?? ""}, ${usage?.promptTokens ?? 0}::int, ${usage?.cachedTokens ?? 0}::int,
+            ${usage?.completionTokens ?? 0}::int, ${usage?.costUsd ?? null}::float8, ${usage?.estimated ?? false}, ${usage?.milliseconds ?? 0}::int
+          from live where ${usage !== undefined}
+          on conflict do nothing
+        ), thought as (
+          insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources)
+          select a.user_id, live.room_id, live.id, ${step.n}, e.part, e.entry, live.sources
+          from live join agents a on a.name = live.agent,
+            jsonb_array_elements_text(${sql.json([...(step.ephemeris ?? [])])}) with ordinality as e(entry, part)
+          on conflict do nothing
+        ), sending as (
+          ${insertOutbox(sql, step.outbox ?? [], "live", turn.id)}
+        )
+        select exists (select 1 from live) as live, case when ${step.ends ?? false} then
+          (select coalesce(jsonb_agg(distinct jsonb_build_object('agent', agent, 'roomId', room_id)), '[]')
+            from wakes where agent = ${turn.agent} and turn_id is null) else '[]' end as waiting`,
+    );
+    if (!row?.live) throw new Fenced(`turn ${turn.id} is no longer ours`);
+    return row.waiting;
+  }
+
+  /** Ends a turn that did not end by itself; its outbox rows may still carry a notice for the people. */
+  async close(
+    turn: Pick<Turn, "id">,
+    state: "failed" | "cancelled",
+    error: string,
+    notice: readonly OutboxDraft[] = [],
+  ): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        with closed as (
+          update turns set state = ${state}, error = ${error}, ended_at = now() where id = ${turn.id} and state = 'running' returning id
+        )
+        ${insertOutbox(sql, notice, "closed", turn.id)}`,
+    );
+  }
+
+  async running({ agent, roomId }: Conversation): Promise<Turn | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<Turn[]>`
+        select ${sql.unsafe(turnColumns)} from turns where agent = ${agent} and room_id = ${roomId} and state = 'running'`,
+    );
+    return row;
+  }
+
+  /** Conversations whose open turn belongs to a runner of this name that died before. */
+  abandoned(): Promise<Conversation[]> {
+    return this.#database.run(
+      (sql) => sql<Conversation[]>`
+        select agent, room_id as "roomId" from turns where state = 'running' and runner = ${this.runner}`,
+    );
+  }
+
+  /** Conversations with wakes that nobody has taken. */
+  unread(agent?: AgentName): Promise<Conversation[]> {
+    return this.#database.run(
+      (sql) => sql<Conversation[]>`
+        select distinct agent, room_id as "roomId" from wakes
+        where turn_id is null and (${agent ?? null}::text is null or agent = ${agent ?? null})`,
+    );
+  }
+}
