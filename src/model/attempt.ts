@@ -1,0 +1,85 @@
+import type OpenAI from "openai";
+import { Stream } from "openai/streaming";
+import type { Clock } from "../lib/clock.ts";
+import { type Completion, CompletionBuilder, StreamError } from "./completion.ts";
+
+interface AttemptOptions {
+  readonly client: OpenAI;
+  readonly clock: Clock;
+  readonly idleTimeoutMs: number;
+}
+
+/** A signal that aborts with a StreamError when `heard` was not called for `idleTimeoutMs`. */
+const watchSilence = ({ clock, idleTimeoutMs }: AttemptOptions) => {
+  const silence = new AbortController();
+  const done = new AbortController();
+  let last = clock.monotonic();
+  const watch = async () => {
+    for (let left = idleTimeoutMs; left > 0; left = last + idleTimeoutMs - clock.monotonic()) {
+      await clock.sleep(left, done.signal);
+    }
+    silence.abort(new StreamError(`no byte for ${idleTimeoutMs / 1000} s`));
+  };
+  watch().catch(() => undefined);
+  return {
+    signal: silence.signal,
+    heard: () => {
+      last = clock.monotonic();
+    },
+    stop: () => done.abort(),
+  };
+};
+
+/** Hands the bytes through, telling `heard` of each chunk of them. */
+const listen = (heard: (bytes: Uint8Array) => void) =>
+  new TransformStream<Uint8Array, Uint8Array>({
+    transform(bytes, controller) {
+      heard(bytes);
+      controller.enqueue(bytes);
+    },
+  });
+
+/**
+ * Sends one request and reads its stream to the end. Silence is measured in bytes, not in chunks: providers keep a
+ * connection alive with comments while the model waits its turn. A stream that breaks off after the model had finished
+ * counts: what is missing is only its usage.
+ */
+export const attemptOnce = async (
+  body: OpenAI.ChatCompletionCreateParamsStreaming,
+  options: AttemptOptions,
+  signal: AbortSignal,
+): Promise<Completion> => {
+  const silence = watchSilence(options);
+  const builder = new CompletionBuilder();
+  const throwIfInterrupted = () => {
+    signal.throwIfAborted();
+    if (!builder.finished) silence.signal.throwIfAborted();
+  };
+  try {
+    const response = await options.client.chat.completions
+      .create(body, { signal: AbortSignal.any([signal, silence.signal]) })
+      .asResponse();
+    const decoder = new TextDecoder();
+    let beginning = "";
+    const bytes = response.body?.pipeThrough(
+      listen((bytes) => {
+        silence.heard();
+        if (beginning.length < 300) beginning += decoder.decode(bytes, { stream: true });
+      }),
+    );
+    let empty = true;
+    const chunks = Stream.fromSSEResponse<unknown>(new Response(bytes), new AbortController(), options.client);
+    for await (const chunk of chunks) {
+      empty = false;
+      builder.add(chunk);
+    }
+    throwIfInterrupted();
+    if (empty) throw new StreamError(`no event stream, but: ${beginning}`);
+  } catch (error) {
+    throwIfInterrupted();
+    if (!builder.finished) throw error;
+  } finally {
+    silence.stop();
+  }
+  return builder.build(JSON.stringify([body.messages, body.tools]));
+};

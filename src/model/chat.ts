@@ -1,0 +1,94 @@
+import OpenAI from "openai";
+import type { Clock } from "../lib/clock.ts";
+import { secret } from "../lib/ids.ts";
+import type { Log } from "../lib/log.ts";
+import { attemptOnce } from "./attempt.ts";
+import type { Completion } from "./completion.ts";
+import { diagnose, type Failure, ModelError } from "./failure.ts";
+import { type ChatRequest, requestBody } from "./request.ts";
+
+export interface ChatModel {
+  /**
+   * One answer, whole or not at all: nothing of a failed attempt is returned. Throws a ModelError after the last
+   * attempt, or the signal's reason as soon as it is aborted.
+   */
+  complete(request: ChatRequest, signal: AbortSignal): Promise<Completion>;
+}
+
+export interface ChatModelOptions {
+  /** Of any server that speaks OpenAI's chat completions, `https://openrouter.ai/api/v1` for one. */
+  readonly baseUrl: string;
+  /** Empty for servers that ask for none. */
+  readonly apiKey: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Attempts in all. */
+  readonly attempts?: number;
+  /** Silence after which an attempt is given up, in milliseconds. Node itself gives up after 300,000. */
+  readonly idleTimeoutMs?: number;
+  /** Spreads the retries of many turns: from 0 to 1. */
+  readonly random?: () => number;
+}
+
+/** Longer than this no turn waits for a provider, whatever it asks for. */
+const longestWaitMs = 60_000;
+const wordsMax = 300;
+
+const remedies = {
+  unavailable: "",
+  refused: "",
+  "out of money": " – add credit there, or configure another model",
+  misconfigured: " – check baseUrl, name and key of the model in the configuration",
+};
+
+const randomFraction = () => Number.parseInt(secret(4), 16) / 2 ** 32;
+
+/** 1, 2, 4, 8 … s, each shortened by up to a half. */
+const backoffMs = (attempt: number, random: () => number): number => 1000 * 2 ** (attempt - 1) * (1 - random() / 2);
+
+export const createChatModel = (options: ChatModelOptions): ChatModel => {
+  const { baseUrl, apiKey, clock, log, attempts = 5, idleTimeoutMs = 120_000, random = randomFraction } = options;
+  const { host, hostname } = new URL(baseUrl);
+  const client = new OpenAI({
+    baseURL: baseUrl,
+    apiKey: apiKey || "none",
+    // What the library would otherwise take from the environment and send to whatever server this is.
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    maxRetries: 0,
+    logLevel: "off",
+  });
+
+  const quote = (words: string) => {
+    const safe = (apiKey === "" ? words : words.replaceAll(apiKey, "[key]")).replace(/\s+/g, " ").trim();
+    return safe.length > wordsMax ? `${safe.slice(0, wordsMax)}…` : safe;
+  };
+
+  const report = (model: string, failure: Failure, attempt: number): string => {
+    const { status, afterMs = 0, kind } = failure;
+    const happened = status === undefined ? "failed" : `answered ${status}`;
+    const asked = afterMs > longestWaitMs ? ` and asked to wait ${afterMs / 1000} s, longer than a turn can` : "";
+    return `The model ${model} at ${host} ${happened} (attempt ${attempt})${asked}: ${quote(failure.words)}${remedies[kind]}`;
+  };
+
+  const complete = async (request: ChatRequest, signal: AbortSignal): Promise<Completion> => {
+    const body = requestBody(request, hostname);
+    let waitMs = 0;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        if (waitMs > 0) await clock.sleep(waitMs, signal);
+        return await attemptOnce(body, { client, clock, idleTimeoutMs }, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        const failure = diagnose(error, clock.now());
+        if (failure === undefined) throw error;
+        const message = report(request.model, failure, attempt);
+        waitMs = failure.afterMs ?? backoffMs(attempt, random);
+        if (!failure.retry || attempt >= attempts || waitMs > longestWaitMs) throw new ModelError(message, failure);
+        log.warn({ model: request.model, host, status: failure.status, attempt, waitMs }, message);
+      }
+    }
+  };
+  return { complete };
+};

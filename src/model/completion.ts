@@ -1,0 +1,143 @@
+import { z } from "zod";
+import { joinThoughts, splitThoughts } from "./thoughts.ts";
+import { estimateUsage, readUsage, type Usage, usageRecord } from "./usage.ts";
+
+export interface ToolCall {
+  /** The provider's, or made from the call's position where the provider gives none. */
+  readonly id: string;
+  readonly name: string;
+  /** JSON as the model wrote it: it may be broken. Never empty: no arguments are `{}`. */
+  readonly arguments: string;
+}
+
+/** A whole answer of the model. */
+export interface Completion {
+  /** What the model says, without its thoughts, trimmed. */
+  readonly text: string;
+  /** What the model thinks: reasoning fields and `<think>` blocks. Never to be sent as a message. */
+  readonly thought: string;
+  readonly toolCalls: readonly ToolCall[];
+  /** `stop`, `tool_calls`, `length`, `content_filter`, or a word of the provider's own. */
+  readonly finishReason: string;
+  readonly usage: Usage;
+}
+
+/** The stream was not what the protocol promises: another attempt may bring a better one. */
+export class StreamError extends Error {
+  override readonly name = "StreamError";
+}
+
+const toolCallDelta = z.object({
+  index: z.number().nullish(),
+  id: z.string().nullish(),
+  function: z.object({ name: z.string().nullish(), arguments: z.string().nullish() }).nullish(),
+});
+
+/**
+ * What is read of a chunk: the OpenAI protocol and the reasoning fields of others (`reasoning_content`: DeepSeek,
+ * llama-server, vLLM; `reasoning` and `reasoning_details`: OpenRouter, which sends the same text in both).
+ */
+const chunkSchema = z.object({
+  choices: z
+    .array(
+      z.object({
+        delta: z
+          .object({
+            content: z.string().nullish(),
+            refusal: z.string().nullish(),
+            reasoning: z.string().nullish(),
+            reasoning_content: z.string().nullish(),
+            reasoning_details: z
+              .array(z.object({ text: z.string().nullish(), summary: z.string().nullish() }))
+              .nullish(),
+            tool_calls: z.array(toolCallDelta).nullish(),
+          })
+          .nullish(),
+        finish_reason: z.string().nullish(),
+        error: z.object({ message: z.string() }).nullish(),
+      }),
+    )
+    .nullish(),
+  usage: usageRecord.nullish(),
+});
+
+interface PartialCall {
+  readonly index: number | undefined;
+  readonly id: string | undefined;
+  name: string;
+  arguments: string;
+}
+
+/** Puts the chunks of one stream together. */
+export class CompletionBuilder {
+  #content = "";
+  #reasoning = "";
+  readonly #calls: PartialCall[] = [];
+  #finishReason: string | undefined;
+  #usage: Usage | undefined;
+
+  /** The model has said that it is done: what follows can only be the usage. */
+  get finished(): boolean {
+    return this.#finishReason !== undefined;
+  }
+
+  /** Throws a StreamError for what is no chunk and for one that reports an error. */
+  add(chunk: unknown): void {
+    const parsed = chunkSchema.safeParse(chunk);
+    if (!parsed.success) throw new StreamError(`a chunk that cannot be read: ${z.prettifyError(parsed.error)}`);
+    const { choices, usage } = parsed.data;
+    if (usage) this.#usage = readUsage(usage);
+    const choice = choices?.[0];
+    if (choice?.finish_reason === "error") throw new StreamError(choice.error?.message ?? "the provider had an error");
+    const delta = choice?.delta;
+    this.#content += delta?.content ?? delta?.refusal ?? "";
+    this.#reasoning +=
+      delta?.reasoning ??
+      delta?.reasoning_content ??
+      delta?.reasoning_details?.map((detail) => detail.text ?? detail.summary ?? "").join("") ??
+      "";
+    for (const call of delta?.tool_calls ?? []) this.#addCall(call);
+    this.#finishReason = choice?.finish_reason ?? this.#finishReason;
+  }
+
+  /** `prompt` is what was sent: tokens are estimated from it where the stream did not count them. */
+  build(prompt: string): Completion {
+    if (this.#finishReason === undefined) throw new StreamError("the stream ended before the answer did");
+    const { text, thought } = splitThoughts(this.#content);
+    const toolCalls = this.#calls.map((call, position) => ({
+      id: call.id ?? `call_${position}`,
+      name: call.name,
+      arguments: call.arguments.trim() === "" ? "{}" : call.arguments,
+    }));
+    const written = this.#content + this.#reasoning + toolCalls.map((call) => call.name + call.arguments).join("");
+    return {
+      text,
+      thought: joinThoughts([this.#reasoning, thought]),
+      toolCalls,
+      finishReason: this.#finishReason,
+      usage: this.#usage ?? estimateUsage(prompt, written),
+    };
+  }
+
+  /**
+   * A call goes on under its index; a new id under the same index is a new call, and so is a name without index and
+   * id: some servers send whole calls, all with index 0 or with none.
+   */
+  #addCall(delta: z.infer<typeof toolCallDelta>): void {
+    const index = delta.index ?? undefined;
+    const id = delta.id || undefined;
+    const name = delta.function?.name ?? "";
+    const whole = index === undefined && id === undefined && name !== "";
+    let call = whole
+      ? undefined
+      : this.#calls.findLast(
+          (known) => (index === undefined || known.index === index) && (id === undefined || known.id === id),
+        );
+    if (call === undefined) {
+      call = { index, id, name: "", arguments: "" };
+      this.#calls.push(call);
+    }
+    call.name += name;
+    call.arguments += delta.function?.arguments ?? "";
+  }
+}

@@ -1,0 +1,40 @@
+import { z } from "zod";
+
+/** What one model call consumed. */
+export interface Usage {
+  readonly promptTokens: number;
+  /** The part of `promptTokens` that the provider read from its cache. */
+  readonly cachedTokens: number;
+  readonly completionTokens: number;
+  /** What the provider says it charged; most say nothing. */
+  readonly costUsd: number | undefined;
+  /** The provider counted nothing: the figures are `estimateTokens` of what went over the wire. */
+  readonly estimated: boolean;
+}
+
+/** The usage record of an OpenAI-compatible stream; `cost` is OpenRouter's, in US dollars. */
+export const usageRecord = z.object({
+  prompt_tokens: z.number(),
+  completion_tokens: z.number(),
+  prompt_tokens_details: z.object({ cached_tokens: z.number().nullish() }).nullish(),
+  cost: z.number().nullish(),
+});
+
+/** A rule of thumb for text of any language and any tokenizer: four characters are a token. */
+export const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
+
+export const readUsage = (record: z.infer<typeof usageRecord>): Usage => ({
+  promptTokens: record.prompt_tokens,
+  cachedTokens: record.prompt_tokens_details?.cached_tokens ?? 0,
+  completionTokens: record.completion_tokens,
+  costUsd: record.cost ?? undefined,
+  estimated: false,
+});
+
+export const estimateUsage = (prompt: string, completion: string): Usage => ({
+  promptTokens: estimateTokens(prompt),
+  cachedTokens: 0,
+  completionTokens: estimateTokens(completion),
+  costUsd: undefined,
+  estimated: true,
+});
