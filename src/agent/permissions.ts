@@ -1,0 +1,78 @@
+import type { RoomId, UserId } from "../lib/ids.ts";
+import { isRoomId, isServerName, isUserId, splitUserId } from "../lib/matrix-id.ts";
+
+/** What somebody may do; each level includes the one before. */
+export const levels = ["none", "chat", "use", "operate", "admin"] as const;
+export type Level = (typeof levels)[number];
+
+/** Levels by actor: a full user id, a pattern of user ids, a room id (its members) or a server name (its users). */
+export type Permissions = Readonly<Record<string, Level>>;
+
+/** What an actor names, from the most specific kind to the least. */
+const kinds = ["user", "pattern", "room", "server"] as const;
+export type ActorKind = (typeof kinds)[number];
+
+/** What `actor` names; undefined when it is none of these, such as a display name with a space in it. */
+export const actorKind = (actor: string): ActorKind | undefined => {
+  if (actor.startsWith("@")) {
+    if (!actor.includes("*")) return isUserId(actor) ? "user" : undefined;
+    return /^@[!-9;-~]+:[A-Za-z0-9.:[\]*-]+$/.test(actor) ? "pattern" : undefined;
+  }
+  if (isRoomId(actor)) return "room";
+  return isServerName(actor) ? "server" : undefined;
+};
+
+export const includesLevel = (level: Level, needed: Level): boolean => levels.indexOf(level) >= levels.indexOf(needed);
+
+/**
+ * What `userId` may do. Only ids count, never display names. The most specific rule wins: user id, pattern (of two
+ * the one with more letters), room, server. Of equals the lower level wins. Nothing that fits is `none`.
+ * @param memberOf whether the user is a joined member of the room
+ */
+export const levelOf = (permissions: Permissions, userId: UserId, memberOf: (roomId: RoomId) => boolean): Level => {
+  if (!isUserId(userId)) return "none";
+  const [best] = Object.entries(permissions)
+    .flatMap(([actor, level]) => {
+      const kind = actorKind(actor);
+      if (!kind || !fits(kind, actor, userId, memberOf)) return [];
+      const letters = kind === "pattern" ? actor.replaceAll("*", "").length : 0;
+      return { rank: kinds.indexOf(kind), letters, level };
+    })
+    .sort((a, b) => a.rank - b.rank || b.letters - a.letters || levels.indexOf(a.level) - levels.indexOf(b.level));
+  return best?.level ?? "none";
+};
+
+const fits = (kind: ActorKind, actor: string, userId: UserId, memberOf: (roomId: RoomId) => boolean): boolean => {
+  switch (kind) {
+    case "user":
+      return actor === userId;
+    case "pattern":
+      return fitsPattern(actor as UserId, userId);
+    case "room":
+      return memberOf(actor as RoomId);
+    case "server":
+      return actor === splitUserId(userId).server;
+  }
+};
+
+/** Localpart and server are matched apart, so that no `*` reaches over the colon between them. */
+const fitsPattern = (pattern: UserId, userId: UserId): boolean => {
+  const wanted = splitUserId(pattern);
+  const given = splitUserId(userId);
+  return matches(wanted.localpart, given.localpart) && matches(wanted.server, given.server);
+};
+
+/** Whether `text` is `pattern` with any text in place of each `*`; time is at most the product of their lengths. */
+const matches = (pattern: string, text: string): boolean => {
+  const [first = "", ...rest] = pattern.split("*");
+  const last = rest.pop();
+  if (last === undefined) return text === first;
+  if (!text.startsWith(first)) return false;
+  let at = first.length;
+  for (const part of rest) {
+    const found = text.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return text.length - last.length >= at && text.endsWith(last);
+};

@@ -1,0 +1,144 @@
+import { z } from "zod";
+import { UserError } from "../lib/errors.ts";
+import { problemsOf, section } from "../lib/problems.ts";
+
+/** Which kinds of operations run without asking: each mode includes those before it. */
+export const modes = ["none", "read", "create", "update", "delete"] as const;
+export type Mode = (typeof modes)[number];
+
+/** The toolboxes that an agent can be given. */
+export const toolSets = [
+  "core",
+  "memory",
+  "sandbox",
+  "web",
+  "planner",
+  "librarian",
+  "secretary",
+  "architect",
+  "dba",
+  "artist",
+] as const;
+export type ToolSet = (typeof toolSets)[number];
+
+export const agentFlags = ["PreventParallelFunctionCalls", "PreventFunctionCallsWithoutThoughts"] as const;
+export type AgentFlag = (typeof agentFlags)[number];
+
+/** Text that the database can hold: without NUL and lone surrogates. */
+export const text = (expected: string) =>
+  z.string(expected).refine((value) => value.isWellFormed() && !value.includes("\0"), expected);
+
+const name = (expected: string) =>
+  text(expected).refine((value) => value.trim() !== "" && value.length <= 255, expected);
+
+const numberFrom = (min: number, max: number) => {
+  const expected = `a number from ${min} to ${max}`;
+  return z.number(expected).min(min, expected).max(max, expected);
+};
+
+const wholeFrom = (min: number, max: number) => {
+  const expected = `a whole number from ${min} to ${max}`;
+  return z.int(expected).min(min, expected).max(max, expected);
+};
+
+const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
+  z.enum(words, `one of ${words.join(", ")}`);
+
+const yesOrNo = z.boolean("true or false");
+
+const filePath = () => {
+  const expected =
+    "a file as SHARE:/PATH, such as agents:/helper/persona.md; shares are agents, users, rooms, system, sandbox";
+  return text(expected).refine((value) => /^(?:agents|users|rooms|system|sandbox):\/./.test(value), expected);
+};
+
+const flagNames = `${agentFlags.join(", ")}: none, one or several, with commas between`;
+const isFlag = (word: string): word is AgentFlag => agentFlags.some((flag) => flag === word);
+const wordsOf = (list: string): string[] =>
+  list
+    .split(",")
+    .map((word) => word.trim())
+    .filter((word) => word !== "");
+const flags = z
+  .string(flagNames)
+  .refine((list) => wordsOf(list).every(isFlag), flagNames)
+  .transform((list) => wordsOf(list).filter(isFlag));
+
+const isTimeZone = (zone: string): boolean => {
+  try {
+    return /^[A-Za-z]/.test(zone) && new Intl.DateTimeFormat("en", { timeZone: zone }) instanceof Intl.DateTimeFormat;
+  } catch {
+    return false;
+  }
+};
+
+const seconds = "a whole number of seconds, 60 or more, or null for never";
+const prompt = "text, or null for none";
+const timeZone = "the name of a time zone, such as Europe/Berlin or UTC";
+const avatar = "an uploaded image as mxc://SERVER/ID, or null for none";
+
+/** The fields of `agent.json`, each with its default. */
+export const agentFields = {
+  /** null: the agent's name. */
+  displayName: name("a name of 1 to 255 characters, or null for the agent's own").nullable().default(null),
+  avatar: text(avatar)
+    .refine((value) => /^mxc:\/\/[^/\s]+\/[\w-]+$/.test(value), avatar)
+    .nullable()
+    .default(null),
+  /** null: the model of the configuration file. */
+  model: name("the model's name, such as anthropic/claude-sonnet-4.5, or null for the one in config.yaml")
+    .nullable()
+    .default(null),
+  systemPrompt: text("text").default("You are a helpful assistant."),
+  /** Seconds; null: never. */
+  wakeUpTimerSeconds: z.int(seconds).min(60, seconds).nullable().default(3600),
+  autoJoinInvites: yesOrNo.default(true),
+  temperature: numberFrom(0, 2).default(1),
+  /** null: `agents:/NAME/persona.md`. */
+  personaFile: filePath().nullable().default(null),
+  scratchPadFile: filePath().nullable().default(null),
+  /** Characters of system and user message together. */
+  approxContextCharsMax: wholeFrom(8_000, 10_000_000).default(50_000),
+  /** The last thing in the user message. */
+  postPrompt: text(prompt).nullable().default(null),
+  agentFlags: flags.default([]),
+  reloadEphemeris: yesOrNo.default(true),
+  mode: oneOf(modes).default("create"),
+  tools: z.array(oneOf(toolSets), `a list of ${toolSets.join(", ")}`).default(["core", "memory", "sandbox", "web"]),
+  /** The order in which the agent's world is written down. */
+  layout: oneOf(["seed"]).default("seed"),
+  /** How people hear the agent: through `SendMessage` alone, or by the last text of a turn. */
+  answer: oneOf(["tool", "text"]).default("tool"),
+  /** Which messages it answers: `auto` in company only those meant for it, and all when it is alone with one person. */
+  reply: oneOf(["auto", "mention", "always"]).default("auto"),
+  maxConcurrentTurns: wholeFrom(1, 32).default(4),
+  /** Steps of one turn. */
+  maxIterations: wholeFrom(1, 25).default(10),
+  timeZone: text(timeZone).refine(isTimeZone, timeZone).default("UTC"),
+};
+
+const noLogin = "is not used: agents are users of the application service and have no password; take it out";
+
+/** Keys of the source document that have no place here, with the reason. */
+export const refusedAgentFields = {
+  loginUsername: `loginUsername ${noLogin}`,
+  loginPassword: `loginPassword ${noLogin}`,
+};
+
+const schema = section(agentFields, refusedAgentFields);
+
+/** Everything that configures an agent, complete. */
+export type AgentSettings = Readonly<z.output<typeof schema>>;
+
+/**
+ * Reads the content of an `agent.json`, filling in defaults.
+ * @param where names the source to people, such as `agents:/helper/agent.json`
+ * @throws UserError that lists every mistake
+ */
+export const parseAgentSettings = (json: unknown, where: string): AgentSettings => {
+  const result = schema.safeParse(json);
+  if (result.success) return result.data;
+  throw new UserError(
+    [`${where} cannot be used:`, ...problemsOf(result.error, json).map(({ line }) => `  ${line}`)].join("\n"),
+  );
+};

@@ -1,0 +1,82 @@
+import { z } from "zod";
+import { actorKind, levels } from "./agent/permissions.ts";
+import { agentFields, refusedAgentFields, text } from "./agent/settings.ts";
+import { isRoomId, isServerName, isUserId } from "./lib/matrix-id.ts";
+import { section } from "./lib/problems.ts";
+
+const webUrl = (example: string) => {
+  const expected = `a URL such as ${example}`;
+  return z
+    .string(expected)
+    .refine((text) => /^https?:\/\//i.test(text) && URL.canParse(text), expected)
+    .transform((text) => text.replace(/\/+$/, ""));
+};
+
+const filled = (expected: string) => text(expected).min(1, expected);
+
+const serverName = "the name behind the colon in user ids, such as example.org";
+const userId = 'a full user id in quotes, such as "@you:example.org"';
+const actor = `${userId}, a pattern such as "@*:example.org", a homeserver such as example.org, or a room id`;
+const permissions = 'levels by actor, such as "@you:example.org": admin';
+const agents = "agents by name, such as helper: { displayName: Helper }";
+const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+const roomId = 'a room id in quotes, such as "!id:example.org" (an address with # is not enough)';
+const port = "a port from 1 to 65535";
+const postgresUrl = "postgres://USER:PASSWORD@HOST/DATABASE";
+const level = `one of ${levels.join(", ")}`;
+const agentName =
+  "an agent's name of 1 to 200 characters a-z, 0-9 and . _ = + - (not dots alone: it names a folder, too)";
+const isAgentName = (name: string): boolean => /^(?!\.+$)[a-z0-9._=+-]{1,200}$/.test(name);
+
+const modelSection = section({
+  baseUrl: webUrl("https://openrouter.ai/api/v1").default("https://openrouter.ai/api/v1"),
+  apiKey: filled("a key, apiKeyFile: PATH, or nothing where the model asks for none").optional(),
+  name: filled("the name of a model, such as anthropic/claude-sonnet-4.5"),
+});
+
+const databaseSection = section({
+  dir: filled("a folder, such as data").optional(),
+  url: z
+    .string(postgresUrl)
+    .refine((url) => /^postgres(?:ql)?:\/\//.test(url) && URL.canParse(url), postgresUrl)
+    .optional(),
+}).superRefine(({ dir, url }, context) => {
+  if ((dir === undefined) !== (url === undefined)) return;
+  const message = `exactly one of dir (a folder for the embedded database) and url or urlFile (${postgresUrl})`;
+  context.addIssue({ code: "custom", path: ["url"], message });
+});
+
+/** A name without a dot, a colon or an `@` is more likely somebody's display name than a homeserver. */
+const isActor = (key: string): boolean =>
+  actorKind(key) !== undefined && (actorKind(key) !== "server" || /[.:]|^localhost$/.test(key));
+
+const agentSection = section(
+  {
+    ...agentFields,
+    owner: z.string(userId).refine(isUserId, userId).optional(),
+    persona: filled("the text of the persona").optional(),
+  },
+  refusedAgentFields,
+);
+
+/** The shape of config.yaml, once environment and secret files are in it; paths as they are written. */
+export const configSchema = section({
+  homeserver: section({
+    url: webUrl("http://127.0.0.1:8008"),
+    serverName: z.string(serverName).refine(isServerName, serverName),
+  }),
+  bridge: section({
+    url: webUrl("http://127.0.0.1:9009"),
+    host: filled("an address to listen on, such as 127.0.0.1").default("127.0.0.1"),
+    port: z.int(port).min(1, port).max(65_535, port).default(9009),
+  }),
+  registration: filled("the path of registration.yaml").default("registration.yaml"),
+  database: databaseSection,
+  model: modelSection,
+  permissions: z
+    .record(z.string().refine(isActor, `not an actor, expected ${actor}`), z.enum(levels, level), permissions)
+    .default({}),
+  controlRoom: z.string(roomId).refine(isRoomId, roomId).optional(),
+  agents: z.record(z.string().refine(isAgentName, `expected ${agentName}`), agentSection, agents).default({}),
+  logLevel: z.enum(logLevels, `one of ${logLevels.join(", ")}`).default("info"),
+});

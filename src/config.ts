@@ -1,0 +1,141 @@
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import type { z } from "zod";
+import type { Permissions } from "./agent/permissions.ts";
+import type { AgentSettings } from "./agent/settings.ts";
+import { configSchema } from "./config-schema.ts";
+import { messageOf, UserError } from "./lib/errors.ts";
+import type { AgentName, RoomId, UserId } from "./lib/ids.ts";
+import { isUserId } from "./lib/matrix-id.ts";
+import { isRecord, problemsOf } from "./lib/problems.ts";
+import { parseYaml } from "./lib/yaml.ts";
+
+/** An agent that the configuration file seeds. */
+export interface ConfiguredAgent {
+  readonly name: AgentName;
+  /** undefined: nobody was named, and nobody is admin. */
+  readonly owner: UserId | undefined;
+  /** Text of the persona file. */
+  readonly persona: string | undefined;
+  readonly settings: AgentSettings;
+}
+
+/** config.yaml with its defaults; paths are absolute, URLs without a slash at the end. */
+export interface Config {
+  readonly homeserver: { readonly url: string; readonly serverName: string };
+  /** `url` is how the homeserver reaches us, `host` and `port` are where we listen. */
+  readonly bridge: { readonly url: string; readonly host: string; readonly port: number };
+  /** Path of registration.yaml. */
+  readonly registration: string;
+  readonly database: { readonly dir: string } | { readonly url: string };
+  /** `name` is the model of agents that name none. */
+  readonly model: { readonly baseUrl: string; readonly apiKey: string | undefined; readonly name: string };
+  readonly permissions: Permissions;
+  readonly controlRoom: RoomId | undefined;
+  readonly agents: readonly ConfiguredAgent[];
+  readonly logLevel: string;
+  /** What the operator should hear at start. */
+  readonly warnings: readonly string[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads the configuration file. `${NAME}` in a value, outside `agents`, is taken from the environment; a secret may
+ * stand in a file of its own, named by its key with `File` behind it.
+ * @throws UserError that lists every mistake in it
+ */
+export const loadConfig = async (file: string, env: Environment = process.env): Promise<Config> => {
+  const path = resolve(file);
+  const written: unknown = parseYaml(await readConfig(path), path).toJS();
+  const problems = new Map<string, string>();
+  const value = await readSecrets(expand(written, env, problems), dirname(path), problems);
+  const result = configSchema.safeParse(value);
+  if (result.success && problems.size === 0) return configOf(result.data, dirname(path));
+  const lines = (result.success ? [] : problemsOf(result.error, written, isSecret))
+    .filter(({ path: at }) => !problems.has(at))
+    .map(({ line }) => line);
+  throw new UserError(
+    [`${path} has mistakes:`, ...[...problems.values(), ...lines].map((line) => `  ${line}`)].join("\n"),
+  );
+};
+
+const readConfig = (path: string): Promise<string> =>
+  readFile(path, "utf8").catch((error: unknown) => {
+    throw new UserError(
+      `${path} cannot be read (${messageOf(error)}). To make one: npm run clevernet -- init --dir ${dirname(path)}`,
+    );
+  });
+
+const secrets = ["model.apiKey", "database.url"] as const;
+const isSecret = (path: string): boolean => secrets.some((secret) => secret === path);
+
+/** Puts values of the environment in; agents are left alone, since prompts may well hold `${…}`. */
+const expand = (value: unknown, env: Environment, problems: Map<string, string>, path = ""): unknown => {
+  if (path === "agents") return value;
+  if (typeof value === "string") {
+    return value.replace(/\$\{(\w+)\}/g, (placeholder, name: string) => {
+      if (env[name]) return env[name];
+      problems.set(path, `${path}: the environment variable ${name} is not set: set it, or write the value itself`);
+      return placeholder;
+    });
+  }
+  if (Array.isArray(value) || !isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, expand(inner, env, problems, path ? `${path}.${key}` : key)]),
+  );
+};
+
+/** Replaces `…File` by the content of that file, without white space at its end. */
+const readSecrets = async (value: unknown, dir: string, problems: Map<string, string>): Promise<unknown> => {
+  if (!isRecord(value) || Array.isArray(value)) return value;
+  const read = { ...value };
+  for (const secret of secrets) {
+    const [outer = "", key = ""] = secret.split(".");
+    const { [`${key}File`]: file, ...rest } = isRecord(read[outer]) ? read[outer] : {};
+    if (file === undefined) continue;
+    read[outer] = rest;
+    if (rest[key] !== undefined) {
+      problems.set(secret, `${outer}: found both ${key} and ${key}File, expected one of them`);
+    } else if (typeof file !== "string") {
+      problems.set(secret, `${secret}File: expected the path of a file, relative to the configuration file`);
+    } else {
+      const path = resolve(dir, file);
+      try {
+        rest[key] = (await readFile(path, "utf8")).trimEnd();
+        if (rest[key] === "") problems.set(secret, `${secret}File: ${path} is empty: write the secret into it`);
+      } catch (error) {
+        problems.set(
+          secret,
+          `${secret}File: ${path} cannot be read (${messageOf(error)}): make this file, or name another`,
+        );
+      }
+    }
+  }
+  return read;
+};
+
+const configOf = (read: z.output<typeof configSchema>, dir: string): Config => {
+  const { dir: databaseDir, url: databaseUrl = "" } = read.database;
+  const firstAdmin = Object.keys(read.permissions).find((key) => isUserId(key) && read.permissions[key] === "admin");
+  const allowed = Object.values(read.permissions).some((given) => given !== "none");
+  return {
+    homeserver: read.homeserver,
+    bridge: read.bridge,
+    registration: resolve(dir, read.registration),
+    database: databaseDir === undefined ? { url: databaseUrl } : { dir: resolve(dir, databaseDir) },
+    model: { ...read.model, apiKey: read.model.apiKey },
+    permissions: read.permissions,
+    controlRoom: read.controlRoom,
+    agents: Object.entries(read.agents).map(([name, { owner, persona, ...settings }]) => ({
+      name: name as AgentName,
+      owner: owner ?? (firstAdmin as UserId | undefined),
+      persona,
+      settings,
+    })),
+    logLevel: read.logLevel,
+    warnings: allowed
+      ? []
+      : ['permissions: nobody may do anything; let somebody in, such as "@you:example.org": admin'],
+  };
+};
