@@ -68,7 +68,8 @@ export const createChatModel = (options: ChatModelOptions): ChatModel => {
   const report = (model: string, failure: Failure, attempt: number): string => {
     const { status, afterMs = 0, kind } = failure;
     const happened = status === undefined ? "failed" : `answered ${status}`;
-    const asked = afterMs > longestWaitMs ? ` and asked to wait ${afterMs / 1000} s, longer than a turn can` : "";
+    const asked =
+      afterMs > longestWaitMs ? ` and asked to wait ${Math.ceil(afterMs / 1000)} s, longer than a turn can` : "";
     return `The model ${model} at ${host} ${happened} (attempt ${attempt})${asked}: ${quote(failure.words)}${remedies[kind]}`;
   };
 

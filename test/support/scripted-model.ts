@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { type ChatBody, eventStream, refuse, serveOpenAi, wire } from "../../src/demo/openai-wire.ts";
+import { type NewMessage, readView } from "../../src/demo/rehearsal-view.ts";
 
 /** One request as the server saw it. */
 export interface ModelRequest {
@@ -36,7 +37,10 @@ export type Step =
 type Steps = Step | Iterable<Step> | AsyncIterable<Step>;
 /** What a rule answers: steps, or a function of the request that makes them. Generators may await anything. */
 export type Reply = Steps | ((request: ModelRequest) => Steps | Promise<Steps>);
-/** Text or pattern that the last message contains, or a test of the request. */
+/**
+ * Text or pattern to be found in what others have newly said in the conversation's room (in a request without a chat
+ * interface: in its last message), or a test of the request.
+ */
 export type Matcher = string | RegExp | ((request: ModelRequest) => boolean);
 
 interface Rule {
@@ -47,6 +51,10 @@ interface Rule {
 
 export const systemText = ({ body }: ModelRequest): string => body.messages[0]?.content ?? "";
 export const userText = ({ body }: ModelRequest): string => body.messages.at(-1)?.content ?? "";
+
+/** What others have newly said in the room of the conversation, oldest first. */
+export const newMessages = (request: ModelRequest): readonly NewMessage[] =>
+  readView(userText(request))?.newMessages ?? [];
 
 /** The name under which a tool is offered in this request: with the agent's suffix. */
 export const toolName = ({ body }: ModelRequest, tool: string): string => {
@@ -66,8 +74,11 @@ export const say = (
 
 const matchesOf = (matcher: Matcher) => {
   if (typeof matcher === "function") return matcher;
-  if (typeof matcher === "string") return (request: ModelRequest) => userText(request).includes(matcher);
-  return (request: ModelRequest) => matcher.test(userText(request));
+  return (request: ModelRequest) => {
+    const view = readView(userText(request));
+    const said = view ? view.newMessages.map(({ body }) => body).join("\n") : userText(request);
+    return typeof matcher === "string" ? said.includes(matcher) : matcher.test(said);
+  };
 };
 
 const isMany = (steps: Steps): steps is Iterable<Step> | AsyncIterable<Step> =>
