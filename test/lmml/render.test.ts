@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { element } from "../../src/lmml/element.ts";
 import { render } from "../../src/lmml/render.ts";
+import { elementNames, requiredAttributes } from "../../src/lmml/vocabulary.ts";
 import { seedFormats } from "./seed-formats.ts";
 
 const content = (text: string): string => render(element("content", { raw: true }, text));
@@ -84,8 +85,16 @@ describe("render", () => {
     expect(render(element("content", { raw: true }, [element("x")]))).toBe("<content>\n  <x />\n</content>");
   });
 
+  it.each(elementNames.flatMap((name) => requiredAttributes(name).map((missing) => [name, missing] as const)))(
+    "throws when <%s> has no %s",
+    (name, missing) => {
+      const others = requiredAttributes(name).filter((attribute) => attribute !== missing);
+      const tree = element(name, Object.fromEntries(others.map((attribute) => [attribute, "x"])));
+      expect(() => render(tree)).toThrow(`<${name}> needs the attribute ${missing}`);
+    },
+  );
+
   it.each([
-    ["a required attribute that is missing", element("thought", {}, "x"), "<thought> needs the attribute timestamp"],
     ["a required attribute without a value", element("parameter", { name: true }), "needs the attribute name"],
     ["a boolean attribute with a value", element("x", { pinned: "yes" }), "pinned of <x> is there or not"],
     ["an element with an impossible name", element("a b"), '"a b" cannot be the name of an element'],

@@ -5,6 +5,7 @@ import { parse } from "../../src/lmml/parse.ts";
 import { render } from "../../src/lmml/render.ts";
 import { visible } from "../../src/lmml/visible.ts";
 import { elementNames, requiredAttributes } from "../../src/lmml/vocabulary.ts";
+import { LmmlError } from "../../src/lmml/well-formed.ts";
 import { hostileText } from "../support/hostile-text.ts";
 
 const at = "2024-12-25T12:00:00Z";
@@ -74,6 +75,15 @@ const withoutRaw = ({ name, attributes: { raw: _, ...attributes }, children }: E
   children: typeof children === "string" ? children : children.map(withoutRaw),
 });
 
+const parseOrRefuse = (text: string): Element | undefined => {
+  try {
+    return parse(text);
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(LmmlError);
+    return undefined;
+  }
+};
+
 const name = fc.oneof(fc.constantFrom(...elementNames), fc.constantFrom("x", "toString", "a-b.c_d"));
 const attributes = fc.dictionary(
   fc.constantFrom("a", "title", "valueOf", "constructor", "hasOwnProperty"),
@@ -132,6 +142,51 @@ describe("an element tree", () => {
       }),
       { numRuns: 5_000 },
     );
+  });
+});
+
+/** Pieces of markup in an order that is often wrong and sometimes right. */
+const markup = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom(
+        "<x>",
+        "</x>",
+        "<y a='1' b\n>",
+        "</y >",
+        "<z/>",
+        "<w raw>",
+        "</w>",
+        '<v c="',
+        '" />',
+        "<!-- c -->",
+      ),
+      fc.constantFrom(" ", "\r\n", "text", "&amp;", "&#13;", "&am", "p;", ">", "]]", "=", "raw", "pinned", "'", "/"),
+      { weight: 1, arbitrary: hostileText },
+    ),
+    { maxLength: 8, size: "max" },
+  )
+  .map((pieces) => pieces.join(""));
+
+describe("any text", () => {
+  it("is refused with an LmmlError, or is an element that comes back from its rendering", () => {
+    let read = 0;
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          markup,
+          markup.map((inner) => `<x>${inner}</x>`),
+        ),
+        (text) => {
+          const tree = parseOrRefuse(text);
+          if (!tree) return;
+          read += 1;
+          expect(withoutRaw(parse(render(tree)))).toEqual(shown(tree));
+        },
+      ),
+      { numRuns: 20_000 },
+    );
+    expect(read).toBeGreaterThan(500);
   });
 });
 

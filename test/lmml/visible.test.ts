@@ -15,6 +15,7 @@ describe("visible", () => {
     ["a tag sequence that is no flag", "🏴\u{E006F}\u{E0062}\u{E007F}", "🏴‹U+E006F›‹U+E0062›‹U+E007F›"],
     ["a zero-width space in a Latin word", "ad\u200Bmin", "ad‹U+200B›min"],
     ["a zero-width joiner in a Latin word", "ad\u200Dmin", "ad‹U+200D›min"],
+    ["a joiner that joins no two emoji", "a\u200D🔥\u200Da", "a‹U+200D›🔥‹U+200D›a"],
     ["a byte order mark", "\uFEFFa", "‹U+FEFF›a"],
     ["a blank letter", "\u3164", "‹U+3164›"],
     ["variation selectors that carry data", "😀\uFE0F\uFE01\u{E0101}", "😀\uFE0F‹U+FE01›‹U+E0101›"],
