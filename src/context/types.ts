@@ -55,6 +55,7 @@ export interface RoomView {
   readonly direct: boolean;
   /** Somebody in the audience may not read this room: only its name and `unread` are shown. */
   readonly closed: boolean;
+  /** Those that the agent should know of first come first. */
   readonly members: readonly RoomMember[];
   /** How many members there are; `members` may hold fewer. */
   readonly memberCount: number;
@@ -94,6 +95,8 @@ export interface World {
   /** Guides in the order in which they are shown. */
   readonly guides: readonly { readonly title: string; readonly text: string }[];
   readonly systemAdmins: readonly UserId[];
+  /** The room that this is shown for; `HOME` for the home conversation, which has none. */
+  readonly conversation: RoomId;
   /** The conversation's own room first (absent in the home conversation), then the others, latest activity first. */
   readonly rooms: readonly RoomView[];
   /** Rooms the agent is in beyond those in `rooms`. */

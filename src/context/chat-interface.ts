@@ -1,0 +1,111 @@
+import { type Element, element } from "../lmml/element.ts";
+import { render } from "../lmml/render.ts";
+import type { Allotment } from "./budget.ts";
+import { ephemerisRoom } from "./ephemeris-room.ts";
+import { listPart } from "./list-part.ts";
+import { clip } from "./measure.ts";
+import { otherRoomsPart } from "./other-rooms.ts";
+import { manyParts, type Part, plainPart, textPart } from "./part.ts";
+import { openRoom, roomLists } from "./room.ts";
+import { localTime } from "./time.ts";
+import type { World } from "./types.ts";
+import { fileWindow } from "./window.ts";
+
+/** Title under which an agent is shown `system:/guides/clevernet.md`. */
+export const guideTitle = (serverName: string): string => `Clevernet Matrix System on ${serverName}`;
+
+const absent: Part<undefined> = { wanted: 0, cut: () => undefined };
+const noRoom = { history: [], members: [], newEvents: [] };
+
+/** Everything in the world that can be cut. A part of no room is empty. */
+export const partsOf = (world: World) => {
+  const { agent, charsMax: limit } = world;
+  const own = world.rooms.find((room) => room.roomId === world.conversation && !room.closed);
+  const others = world.rooms.filter((room) => room !== own);
+  return {
+    own,
+    ...roomLists(own ?? noRoom, world.serverName, limit),
+    reminders: manyParts(
+      world.reminders.map((reminder) =>
+        textPart(reminder, 1, (text, truncated) => element("systemReminder", { truncated }, text)),
+      ),
+    ),
+    postPrompt: plainPart(agent.postPrompt ?? ""),
+    turn: listPart(world.turn.entries, { depth: 4, limit, keep: "last" }),
+    systemPrompt: plainPart(agent.systemPrompt),
+    persona: agent.persona ? fileWindow("persona", agent.persona, ["pinned", "system", "maximized"], 0) : absent,
+    guides: manyParts(
+      world.guides.map((guide) =>
+        textPart(guide.text, 0, (text, truncated) =>
+          element("agentGuide", { title: clip(guide.title), truncated }, text),
+        ),
+      ),
+    ),
+    admins: listPart(
+      world.systemAdmins.map((admin) => element("systemAdmin", {}, admin)),
+      { depth: 2, limit, keep: "first" },
+    ),
+    ephemeris: listPart(world.ephemeris, { depth: 4, limit, keep: "last" }),
+    otherRooms: otherRoomsPart(others, world, limit),
+    scratchpad: agent.scratchpad
+      ? fileWindow("scratchpad", agent.scratchpad, ["pinned", "maximized", "system"], 2)
+      : absent,
+  };
+};
+export type Parts = ReturnType<typeof partsOf>;
+
+/** The system message: who the agent is, and how its world works. */
+export const systemMessage = (parts: Parts, chars: Allotment): string => {
+  const elements = [parts.persona.cut(chars.persona), ...parts.guides.cut(chars.guides)];
+  return [parts.systemPrompt.cut(chars.systemPrompt), ...elements.map((shown) => (shown ? render(shown) : ""))]
+    .filter((text) => text !== "")
+    .join("\n\n");
+};
+
+/** The user message without what follows it: the agent's world at this moment, in the order of the layout `seed`. */
+export const chatInterface = (world: World, parts: Parts, chars: Allotment): Element => {
+  const { agent, serverName } = world;
+  const systemId = clip(serverName);
+  const loggedInAs = clip(agent.userId);
+  const admins = parts.admins.cut(chars.admins);
+  const others = parts.otherRooms.cut(chars.otherRooms);
+  const roomsLeftOut = world.roomsLeftOut + others.leftOut;
+  const own =
+    parts.own &&
+    openRoom(parts.own, world, {
+      members: parts.members.cut(chars.members),
+      history: parts.history.cut(chars.history),
+      newEvents: parts.newEvents.cut(chars.newEvents),
+    });
+  return element(
+    "chatInterface",
+    {
+      currentDatetime: localTime(world.now, world.timeZone),
+      agentUnderlyingModel: clip(agent.model),
+      agentRunningOnSystem: systemId,
+    },
+    [
+      element("agentParameters", { wakeUpTimerSeconds: agent.wakeUpTimerSeconds ?? "off" }),
+      element(
+        "chatSystem",
+        {
+          systemId,
+          loggedInAs,
+          adminsLeftOut: admins.leftOut > 0 ? admins.leftOut : undefined,
+          roomsLeftOut: roomsLeftOut > 0 ? roomsLeftOut : undefined,
+        },
+        [
+          ...admins.elements,
+          own,
+          ...others.elements,
+          ephemerisRoom(world, {
+            ephemeris: parts.ephemeris.cut(chars.ephemeris),
+            turn: parts.turn.cut(chars.turn),
+          }),
+          parts.scratchpad.cut(chars.scratchpad),
+        ],
+      ),
+      ...parts.reminders.cut(chars.reminders),
+    ],
+  );
+};

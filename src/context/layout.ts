@@ -1,0 +1,63 @@
+import { UserError } from "../lib/errors.ts";
+import type { EventId } from "../lib/ids.ts";
+import type { Element } from "../lmml/element.ts";
+import { render } from "../lmml/render.ts";
+import { type Allotment, divide, nothing } from "./budget.ts";
+import { chatInterface, partsOf, systemMessage } from "./chat-interface.ts";
+import type { Prompt, World } from "./types.ts";
+
+type Layout = (world: World) => Prompt;
+
+/** Only messages carry their id: of other events nothing is shown that a redaction would take away. */
+const eventIdsIn = ({ attributes, children }: Element): EventId[] => {
+  const own = typeof attributes.eventId === "string" ? [attributes.eventId as EventId] : [];
+  return typeof children === "string" ? own : [...own, ...children.flatMap(eventIdsIn)];
+};
+
+/** The order of the source document. Written twice: empty, to know what the frame takes, then with what fits into it. */
+const seed: Layout = (world) => {
+  const parts = partsOf(world);
+  const write = (chars: Allotment): Prompt => {
+    const shown = chatInterface(world, parts, chars);
+    const postPrompt = parts.postPrompt.cut(chars.postPrompt);
+    return {
+      system: systemMessage(parts, chars),
+      user: postPrompt === "" ? render(shown) : `${render(shown)}\n\n${postPrompt}`,
+      eventIds: eventIdsIn(shown),
+    };
+  };
+  const frame = write(nothing);
+  const left = world.charsMax - frame.system.length - frame.user.length;
+  if (left < 0)
+    throw new UserError(
+      `The context of ${world.agent.userId} is too small: approxContextCharsMax is ${world.charsMax}, and what is always shown takes ${world.charsMax - left} characters. Raise it in agent.json.`,
+    );
+  return write(
+    divide(left, {
+      reminders: parts.reminders.wanted,
+      postPrompt: parts.postPrompt.wanted,
+      turn: parts.turn.wanted,
+      newEvents: parts.newEvents.wanted,
+      systemPrompt: parts.systemPrompt.wanted,
+      persona: parts.persona.wanted,
+      guides: parts.guides.wanted,
+      admins: parts.admins.wanted,
+      members: parts.members.wanted,
+      history: parts.history.wanted,
+      ephemeris: parts.ephemeris.wanted,
+      otherRooms: parts.otherRooms.wanted,
+      scratchpad: parts.scratchpad.wanted,
+    }),
+  );
+};
+
+const layouts = { seed };
+
+/** The orders in which the same elements can be given to a model. An agent's `layout` names one. */
+export type LayoutName = keyof typeof layouts;
+
+/**
+ * Renders what one step of a turn shows the agent, in at most `world.charsMax` characters.
+ * Throws a UserError where not even the tags that are always there fit.
+ */
+export const layout = (world: World, name: LayoutName = "seed"): Prompt => layouts[name](world);

@@ -1,0 +1,61 @@
+import { type Element, element } from "../lmml/element.ts";
+import { render } from "../lmml/render.ts";
+
+/** Spaces by which the renderer indents each level. */
+const indent = 2;
+
+const tagLines = ({ children }: Element): number =>
+  typeof children === "string" || children.length === 0
+    ? 1
+    : children.reduce((lines, child) => lines + tagLines(child), 2);
+
+/** Characters that an element adds to a render in which it stands `depth` levels below the root. */
+export const sizeAt = (shown: Element, depth: number): number =>
+  render(shown).length + tagLines(shown) * indent * depth + 1;
+
+/** Characters of all texts in an element. A render is never shorter. */
+export const textChars = ({ children }: Element): number =>
+  typeof children === "string" ? children.length : children.reduce((chars, child) => chars + textChars(child), 0);
+
+const wholeCharacters = (text: string, end: number): string =>
+  text.slice(0, /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) ? end - 1 : end);
+
+/** The first `max` characters at most, never half of a surrogate pair. */
+export const beginning = (text: string, max: number): string =>
+  text.length <= max ? text : wholeCharacters(text, Math.max(0, max));
+
+/**
+ * The beginning of a text, ending in `…`, for which `sizeOf` is at most `max`; empty if there is none.
+ * `sizeOf` grows with the text, by at least one for each character. The result is about as long as it can be where
+ * what has to be escaped is spread evenly, otherwise shorter. Takes time in proportion to `max`, for each of a few tries.
+ */
+export const shorten = (text: string, max: number, sizeOf: (candidate: string) => number): string => {
+  const bare = sizeOf("");
+  const room = max - bare;
+  for (let end = Math.min(text.length, room); end > 0; ) {
+    const candidate = `${wholeCharacters(text, end)}…`;
+    const size = sizeOf(candidate) - bare;
+    if (size <= room) return candidate;
+    end = Math.floor((end * room) / size);
+  }
+  return "";
+};
+
+const attributeSize = (value: string): number => render(element("roomMember", { userId: value })).length - 24;
+
+/** A name or an id as an attribute: cut with `…` where it would take more than `max` characters in the markup. */
+export const clip = (value: string, max = 255): string => {
+  const fits = value.length <= max && (/^[\w !$#@:./=~+-]*$/.test(value) || attributeSize(value) <= max);
+  return fits ? value : shorten(value, max, attributeSize);
+};
+
+/** The highest level at which `sizes`, each cut down to it, take no more than `total`: short ones stay whole. */
+export const level = (sizes: readonly number[], total: number): number => {
+  let left = total;
+  for (const [index, size] of sizes.toSorted((a, b) => a - b).entries()) {
+    const fair = left / (sizes.length - index);
+    if (size > fair) return Math.floor(fair);
+    left -= size;
+  }
+  return Number.POSITIVE_INFINITY;
+};

@@ -1,0 +1,80 @@
+import { type Element, element } from "../lmml/element.ts";
+import { listPart, type Shown } from "./list-part.ts";
+import { clip } from "./measure.ts";
+import type { Part } from "./part.ts";
+import { timelineElement } from "./timeline.ts";
+import type { RoomMember, RoomView, World } from "./types.ts";
+import { historyWindow } from "./window.ts";
+
+/** Events of the past that a history window shows at most. */
+const historyLines = 50;
+const nameChars = 100;
+
+/** The lists of a room, as parts or as shown. */
+export interface RoomLists<List> {
+  readonly members: List;
+  readonly history: List;
+  readonly newEvents: List;
+}
+
+const member = ({ userId, admin, you }: RoomMember): Element =>
+  element("roomMember", { userId: clip(userId), admin, you });
+
+/** What can be cut in a room. `limit`: the most that each of its lists is ever given. */
+export const roomLists = (
+  room: Pick<RoomView, "members" | "history" | "newEvents">,
+  systemId: string,
+  limit: number,
+): RoomLists<Part<Shown>> => {
+  const events = (entries: RoomView["history"]) => entries.map((entry) => timelineElement(entry, systemId));
+  return {
+    members: listPart(room.members.map(member), { depth: 3, limit, keep: "first" }),
+    history: listPart(events(room.history.slice(-historyLines)), { depth: 5, limit, keep: "last" }),
+    newEvents: listPart(events(room.newEvents), { depth: 4, limit, keep: "last" }),
+  };
+};
+
+/** `0` is not said. */
+const some = (count: number): number | undefined => (count > 0 ? count : undefined);
+
+/** A room that everybody in the audience may read. */
+export const openRoom = (room: RoomView, { serverName, agent }: World, shown: RoomLists<Shown>): Element => {
+  const systemId = clip(serverName);
+  const roomId = clip(room.roomId);
+  const roomName = clip(room.name, nameChars);
+  const size = { lines: room.historyLines, chars: room.historyChars };
+  return element(
+    "room",
+    {
+      systemId,
+      roomId,
+      roomName,
+      loggedInAs: clip(agent.userId),
+      directMessage: room.direct,
+      membersLeftOut: some(room.memberCount - shown.members.elements.length),
+    },
+    [
+      ...shown.members.elements,
+      element("window", historyWindow(clip(`room_${room.roomId.split(":")[0]}`, 64), roomId, size, shown.history), [
+        element("content", {}, shown.history.elements),
+      ]),
+      element(
+        "newEvents",
+        { eventsLeftOut: some(room.unread - shown.newEvents.elements.length) },
+        shown.newEvents.elements,
+      ),
+      element("roomFooter", { systemId, roomId, roomName }),
+    ],
+  );
+};
+
+/** A room behind a wall: that it is there, and how much is unread in it. */
+export const closedRoom = (room: RoomView, { serverName, agent }: World): Element =>
+  element("room", {
+    systemId: clip(serverName),
+    roomId: clip(room.roomId),
+    roomName: clip(room.name, nameChars),
+    loggedInAs: clip(agent.userId),
+    closed: true,
+    unread: room.unread,
+  });

@@ -1,0 +1,33 @@
+import { type Element, element } from "../lmml/element.ts";
+import { clip } from "./measure.ts";
+import { eventTime } from "./time.ts";
+import type { TimelineEntry } from "./types.ts";
+
+const clipped = (value: string | undefined): string | undefined => (value === undefined ? undefined : clip(value));
+
+/** One event of a room as the agent reads it. `systemId` is the name of the homeserver. */
+export const timelineElement = (entry: TimelineEntry, systemId: string): Element => {
+  const place = { systemId: clip(systemId), roomId: clip(entry.roomId), timestamp: eventTime(entry.at) };
+  if (entry.kind === "roomEvent")
+    return element("roomEvent", {
+      ...place,
+      eventType: clip(entry.eventType),
+      sender: clip(entry.sender),
+      target: clipped(entry.target),
+      membership: clipped(entry.membership),
+    });
+  return element(
+    "message",
+    {
+      ...place,
+      sender: clip(entry.sender),
+      messageType: clip(entry.messageType),
+      threadId: clipped(entry.threadId),
+      replyTo: clipped(entry.replyTo),
+      eventId: entry.eventId,
+      edited: entry.edited,
+      formattedDiffers: entry.formattedDiffers,
+    },
+    entry.body,
+  );
+};

@@ -1,0 +1,26 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { guideTitle } from "../../src/context/chat-interface.ts";
+import { layout } from "../../src/context/layout.ts";
+import { busyWorld, exampleWorld } from "./worlds.ts";
+
+const guide = readFileSync(new URL("../../src/guides/clevernet.md", import.meta.url), "utf8");
+
+test("the guide is short enough to be read in every step", () => {
+  expect(guide.length).toBeGreaterThan(2_500);
+  expect(guide.length).toBeLessThan(5_000);
+});
+
+test("the guide needs no escaping", () => {
+  const { system } = layout({ ...exampleWorld, guides: [{ title: guideTitle("matrix.org"), text: guide }] });
+  expect(system).toContain(`<agentGuide title="Clevernet Matrix System on matrix.org">${guide}</agentGuide>`);
+});
+
+test("every name in the guide stands in what an agent is shown, or is a parameter of SendMessage", () => {
+  const { system, user } = layout({ ...busyWorld, agent: { ...busyWorld.agent, persona: exampleWorld.agent.persona } });
+  const cut = layout({ ...busyWorld, ephemeris: [], charsMax: 4_000, guides: [{ title: "t", text: guide.repeat(3) }] });
+  const shown = `${system}${user}${cut.system} timer content ‹U+202E›`;
+  const names = [...guide.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name);
+  expect(names.length).toBeGreaterThan(20);
+  expect(names.filter((name) => !shown.includes(name))).toEqual([]);
+});
