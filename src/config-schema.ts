@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { actorKind, levels } from "./agent/permissions.ts";
-import { agentFields, refusedAgentFields, text } from "./agent/settings.ts";
+import { type AgentSettings, agentFields, refusedAgentFields, text } from "./agent/settings.ts";
+import type { AgentName, RoomId, UserId } from "./lib/ids.ts";
 import { isRoomId, isServerName, isUserId } from "./lib/matrix-id.ts";
 import { section } from "./lib/problems.ts";
 
@@ -53,14 +54,22 @@ const isActor = (key: string): boolean =>
 const agentSection = section(
   {
     ...agentFields,
-    owner: z.string(userId).refine(isUserId, userId).optional(),
+    owner: z.custom<UserId>((owner) => typeof owner === "string" && isUserId(owner), userId).optional(),
     persona: filled("the text of the persona").optional(),
   },
   refusedAgentFields,
 );
 
-/** The shape of config.yaml, once environment and secret files are in it; paths as they are written. */
-export const configSchema = section({
+/** An agent that the configuration file seeds. */
+export interface ConfiguredAgent {
+  readonly name: AgentName;
+  readonly owner: UserId;
+  /** Text of the persona file. */
+  readonly persona: string | undefined;
+  readonly settings: AgentSettings;
+}
+
+const shape = section({
   homeserver: section({
     url: webUrl("http://127.0.0.1:8008"),
     serverName: z.string(serverName).refine(isServerName, serverName),
@@ -76,7 +85,23 @@ export const configSchema = section({
   permissions: z
     .record(z.string().refine(isActor, `not an actor, expected ${actor}`), z.enum(levels, level), permissions)
     .default({}),
-  controlRoom: z.string(roomId).refine(isRoomId, roomId).optional(),
+  controlRoom: z.custom<RoomId>((room) => typeof room === "string" && isRoomId(room), roomId).optional(),
   agents: z.record(z.string().refine(isAgentName, `expected ${agentName}`), agentSection, agents).default({}),
   logLevel: z.enum(logLevels, `one of ${logLevels.join(", ")}`).default("info"),
+});
+
+/** The shape of config.yaml, once environment and secret files are in it; paths as they are written. */
+export const configSchema = shape.transform(({ agents, ...read }, context) => {
+  const firstAdmin = Object.keys(read.permissions)
+    .filter(isUserId)
+    .find((userId) => read.permissions[userId] === "admin");
+  const configured = Object.entries(agents).flatMap(
+    ([name, { owner = firstAdmin, persona, ...settings }]): ConfiguredAgent[] => {
+      if (owner) return [{ name: name as AgentName, owner, persona, settings }];
+      const message = `${userId}, since permissions name no admin to whom it could belong`;
+      context.addIssue({ code: "custom", path: ["agents", name, "owner"], message });
+      return [];
+    },
+  );
+  return { ...read, agents: configured };
 });

@@ -2,23 +2,12 @@ import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import type { z } from "zod";
 import type { Permissions } from "./agent/permissions.ts";
-import type { AgentSettings } from "./agent/settings.ts";
-import { configSchema } from "./config-schema.ts";
+import { type ConfiguredAgent, configSchema } from "./config-schema.ts";
 import { messageOf, UserError } from "./lib/errors.ts";
-import type { AgentName, RoomId, UserId } from "./lib/ids.ts";
-import { isUserId } from "./lib/matrix-id.ts";
-import { isRecord, problemsOf } from "./lib/problems.ts";
+import type { RoomId } from "./lib/ids.ts";
+import { isObject } from "./lib/json.ts";
+import { problemsOf } from "./lib/problems.ts";
 import { parseYaml } from "./lib/yaml.ts";
-
-/** An agent that the configuration file seeds. */
-export interface ConfiguredAgent {
-  readonly name: AgentName;
-  /** undefined: nobody was named, and nobody is admin. */
-  readonly owner: UserId | undefined;
-  /** Text of the persona file. */
-  readonly persona: string | undefined;
-  readonly settings: AgentSettings;
-}
 
 /** config.yaml with its defaults; paths are absolute, URLs without a slash at the end. */
 export interface Config {
@@ -80,7 +69,7 @@ const expand = (value: unknown, env: Environment, problems: Map<string, string>,
       return placeholder;
     });
   }
-  if (Array.isArray(value) || !isRecord(value)) return value;
+  if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [key, expand(inner, env, problems, path ? `${path}.${key}` : key)]),
   );
@@ -88,11 +77,11 @@ const expand = (value: unknown, env: Environment, problems: Map<string, string>,
 
 /** Replaces `…File` by the content of that file, without white space at its end. */
 const readSecrets = async (value: unknown, dir: string, problems: Map<string, string>): Promise<unknown> => {
-  if (!isRecord(value) || Array.isArray(value)) return value;
-  const read = { ...value };
+  if (!isObject(value)) return value;
+  const read: Record<string, unknown> = { ...value };
   for (const secret of secrets) {
     const [outer = "", key = ""] = secret.split(".");
-    const { [`${key}File`]: file, ...rest } = isRecord(read[outer]) ? read[outer] : {};
+    const { [`${key}File`]: file, ...rest }: Record<string, unknown> = isObject(read[outer]) ? read[outer] : {};
     if (file === undefined) continue;
     read[outer] = rest;
     if (rest[key] !== undefined) {
@@ -117,25 +106,13 @@ const readSecrets = async (value: unknown, dir: string, problems: Map<string, st
 
 const configOf = (read: z.output<typeof configSchema>, dir: string): Config => {
   const { dir: databaseDir, url: databaseUrl = "" } = read.database;
-  const firstAdmin = Object.keys(read.permissions).find((key) => isUserId(key) && read.permissions[key] === "admin");
-  const allowed = Object.values(read.permissions).some((given) => given !== "none");
+  const open = Object.values(read.permissions).some((level) => level !== "none");
   return {
-    homeserver: read.homeserver,
-    bridge: read.bridge,
+    ...read,
     registration: resolve(dir, read.registration),
     database: databaseDir === undefined ? { url: databaseUrl } : { dir: resolve(dir, databaseDir) },
     model: { ...read.model, apiKey: read.model.apiKey },
-    permissions: read.permissions,
     controlRoom: read.controlRoom,
-    agents: Object.entries(read.agents).map(([name, { owner, persona, ...settings }]) => ({
-      name: name as AgentName,
-      owner: owner ?? (firstAdmin as UserId | undefined),
-      persona,
-      settings,
-    })),
-    logLevel: read.logLevel,
-    warnings: allowed
-      ? []
-      : ['permissions: nobody may do anything; let somebody in, such as "@you:example.org": admin'],
+    warnings: open ? [] : ['permissions: nobody may do anything; let somebody in, such as "@you:example.org": admin'],
   };
 };

@@ -187,9 +187,11 @@ databse: {}
       ]);
     });
 
-    it("belong to nobody when nobody is admin", async () => {
+    it("need an owner when nobody is admin", async () => {
       const yaml = minimal.replace("admin", "chat");
-      expect((await load(`${yaml}\nagents: { one: {} }`)).agents[0]).toMatchObject({ owner: undefined });
+      expect((await refusal(`${yaml}\nagents: { one: {} }`))[0]).toMatch(/^agents.one.owner: missing, expected a full/);
+      const { agents } = await load(`${yaml}\nagents: { one: { owner: "@mia:example.org" } }`);
+      expect(agents).toHaveLength(1);
     });
 
     it("have persona and owner apart from their settings", async () => {

@@ -10,7 +10,7 @@ export type Permissions = Readonly<Record<string, Level>>;
 
 /** What an actor names, from the most specific kind to the least. */
 const kinds = ["user", "pattern", "room", "server"] as const;
-export type ActorKind = (typeof kinds)[number];
+type ActorKind = (typeof kinds)[number];
 
 /** What `actor` names; undefined when it is none of these, such as a display name with a space in it. */
 export const actorKind = (actor: string): ActorKind | undefined => {

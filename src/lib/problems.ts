@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isObject } from "./json.ts";
 
 /**
  * An object with these keys and no others. The messages of the schemas in it say what is expected, as the end of
@@ -28,14 +29,13 @@ export const problemsOf = (
     const at = path === "" ? "" : `${path}: `;
     if (issue.code === "unrecognized_keys") return { path, line: at + issue.message };
     if (issue.code === "invalid_key") return { path, line: at + (issue.issues[0]?.message ?? issue.message) };
-    const found = issue.path.reduce<unknown>((outer, key) => (isRecord(outer) ? outer[String(key)] : undefined), value);
+    const found = issue.path.reduce<unknown>(inside, value);
     const hidden = isSecret(path) && found !== undefined;
     return { path, line: `${at}${hidden ? "found a value not shown" : describe(found)}, expected ${issue.message}` };
   });
 
-/** An object or a list, seen as values by name. */
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null;
+const inside = (outer: unknown, key: PropertyKey): unknown =>
+  typeof outer === "object" && outer !== null ? Reflect.get(outer, key) : undefined;
 
 const pathText = (path: readonly PropertyKey[]): string =>
   path.reduce<string>((text, key) => {
@@ -48,7 +48,7 @@ const pathText = (path: readonly PropertyKey[]): string =>
 const describe = (value: unknown): string => {
   if (value === undefined) return "missing";
   if (Array.isArray(value)) return "found a list";
-  if (isRecord(value)) return "found settings";
+  if (isObject(value)) return "found settings";
   const text = JSON.stringify(value);
   return `found ${text.length > 80 ? `${text.slice(0, 80)}…` : text}`;
 };

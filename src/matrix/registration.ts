@@ -26,7 +26,7 @@ export interface Registration {
 }
 
 /** What the configuration says, which the registration has to say as well. */
-export interface RegistrationTerms {
+interface RegistrationTerms {
   readonly serverName: string;
   readonly url: string;
 }
