@@ -1,0 +1,144 @@
+import type { EventId, UserId } from "../lib/ids.ts";
+import { markdownIt, renderMarkdown } from "./html.ts";
+
+interface MatrixText {
+  /** The Markdown itself. */
+  readonly body: string;
+  /** Absent where the plain text looks the same. */
+  readonly formatted?: string;
+  /** Those of the members whose ids stand in the text, code excepted. */
+  readonly mentions: readonly UserId[];
+}
+
+/**
+ * @param members who may be mentioned: others are not notified, whatever the text says
+ */
+export const toMatrixText = (text: string, members: readonly UserId[] = []): MatrixText => {
+  const body = sendable(text);
+  const tokens = markdownIt.parse(body, {});
+  const plain = tokens.every((token) => /^paragraph_|^inline$/.test(token.type) && isPlain(token));
+  const html = renderMarkdown(body);
+  const onlyParagraph = tokens.length === 3 && tokens[0]?.type === "paragraph_open";
+  const formatted = onlyParagraph ? html.replace(/^<p>/, "").replace(/<\/p>$/, "") : html;
+  return { body, ...(!plain && { formatted }), mentions: mentionsIn(tokens, members) };
+};
+
+type Token = ReturnType<typeof markdownIt.parse>[number];
+
+/** Half characters are refused by homeservers, NUL by PostgreSQL, and other controls show nothing. */
+const sendable = (text: string): string =>
+  text
+    .toWellFormed()
+    .replaceAll("\r\n", "\n")
+    .replaceAll(/[\p{Cc}--[\n\t]]/gv, "\uFFFD");
+
+/** A paragraph that reads the same with and without Markdown. */
+const isPlain = ({ children, content }: Token): boolean => {
+  const read = (children ?? []).map((child) => {
+    if (child.type === "text") return child.content;
+    return child.type === "softbreak" || child.type === "hardbreak" ? "\n" : "";
+  });
+  return read.join("") === content.replaceAll(/[ \t]*\n[ \t]*/g, "\n");
+};
+
+const mentionsIn = (tokens: readonly Token[], members: readonly UserId[]): UserId[] => {
+  const known = new Set<string>(members);
+  const texts = tokens.flatMap((token) => token.children ?? []).filter((token) => token.type === "text");
+  const named = texts.flatMap(({ content }) =>
+    [...content.matchAll(/(?<![\p{L}\p{N}_])@[^\s:@]+:[A-Za-z0-9.:[\]-]+/gu)].map(([id]) => id.replace(/[.:-]+$/, "")),
+  );
+  return [...new Set(named)].filter((id): id is UserId => known.has(id));
+};
+
+interface MessageDraft {
+  /** At most 16,000 characters: see `splitText`. */
+  readonly markdown: string;
+  readonly threadId?: EventId | undefined;
+  readonly replyTo?: EventId | undefined;
+  /** Who may be mentioned. */
+  readonly members?: readonly UserId[];
+  /** m.notice: asks for no attention, and wakes no bot. */
+  readonly notice?: boolean;
+  /** Unique for what is said, by which it is known again in the homeserver's echo. */
+  readonly key: string;
+}
+
+/** Homeservers refuse events over 65,536 bytes; some are left for what they add. */
+const contentBytesMax = 60_000;
+
+/** Content of an m.room.message, complete: it is sent as it is. It mentions nobody by accident. */
+export const messageContent = ({ markdown, threadId, replyTo, members, notice, key }: MessageDraft) => {
+  const { body, formatted, mentions } = toMatrixText(markdown, members);
+  const relation = relationOf(threadId, replyTo);
+  const plain = {
+    msgtype: notice ? "m.notice" : "m.text",
+    body,
+    "m.mentions": mentions.length > 0 ? { user_ids: [...mentions] } : {},
+    ...(relation && { "m.relates_to": relation }),
+    "org.clevernet.key": key,
+  };
+  if (formatted === undefined) return plain;
+  const content = { ...plain, format: "org.matrix.custom.html", formatted_body: formatted };
+  return Buffer.byteLength(JSON.stringify(content)) > contentBytesMax ? plain : content;
+};
+
+/** In a thread, what is no reply names the thread's root, for clients that know no threads. */
+const relationOf = (threadId: EventId | undefined, replyTo: EventId | undefined) => {
+  if (threadId === undefined) return replyTo && { "m.in_reply_to": { event_id: replyTo } };
+  return {
+    rel_type: "m.thread",
+    event_id: threadId,
+    is_falling_back: replyTo === undefined,
+    "m.in_reply_to": { event_id: replyTo ?? threadId },
+  };
+};
+
+/** The longest opening line of a code block that is repeated in the next part. */
+const fenceMax = 64;
+
+/**
+ * Cuts Markdown into parts of at most `limit` UTF-16 units (16 or more): between paragraphs, else lines, else words,
+ * else characters. The parts one after the other are the text, but that a code block which is cut is closed in one
+ * part and opened again in the next.
+ */
+export const splitText = (text: string, limit: number): string[] => {
+  const longest = Math.min(fenceMax, Math.floor(limit / 4));
+  const parts: string[] = [];
+  let rest = text;
+  let opening = "";
+  while (opening.length + rest.length > limit) {
+    const cut = cutAt(rest, limit - opening.length - longest - 1);
+    const part = opening + rest.slice(0, cut);
+    const fence = openFence(part, longest);
+    parts.push(fence === "" || part.endsWith("\n") ? part + markerOf(fence) : `${part}\n${markerOf(fence)}`);
+    opening = fence === "" ? "" : `${fence}\n`;
+    rest = rest.slice(cut);
+  }
+  return [...parts, opening + rest];
+};
+
+/** The last good place to cut within `room`, as long as the part is not left nearly empty. */
+const cutAt = (text: string, room: number): number => {
+  const window = text.slice(0, room);
+  for (const separator of ["\n\n", "\n", " "]) {
+    const at = window.lastIndexOf(separator);
+    if (at >= room / 4) return at + separator.length;
+  }
+  const splitsCharacter = (text.codePointAt(room - 1) ?? 0) > 0xffff;
+  return splitsCharacter ? room - 1 : room;
+};
+
+/** The line that opened the code block in which the text ends, or "" (fences outside of lists and quotations). */
+const openFence = (text: string, longest: number): string => {
+  let open = "";
+  for (const line of text.split("\n")) {
+    const marker = markerOf(line);
+    if (marker === "") continue;
+    if (open === "") open = line.length <= longest ? line : marker;
+    else if (line.trim() === marker.trim() && marker.trim().startsWith(markerOf(open).trim())) open = "";
+  }
+  return open.length <= longest ? open : "";
+};
+
+/** Indentation and fence with which a line opens or closes a code block, or "". */
+const markerOf = (line: string): string => /^ {0,3}(?:`{3,}(?=[^`]*$)|~{3,})/.exec(line)?.[0] ?? "";
