@@ -34,6 +34,8 @@ export interface PowerLevels {
   readonly events: ReadonlyMap<string, number>;
   readonly eventsDefault: number;
   readonly stateDefault: number;
+  /** To take away what others said. */
+  readonly redact: number;
 }
 
 export const readPowerLevels = (content: unknown): PowerLevels => {
@@ -44,6 +46,8 @@ export const readPowerLevels = (content: unknown): PowerLevels => {
     events: levelsByName(levels.events),
     eventsDefault: levelOf(levels.events_default) ?? 0,
     stateDefault: levelOf(levels.state_default) ?? 50,
+    redact: levelOf(levels.redact) ?? 50,
+    redact: levelOf(levels.redact) ?? 50,
   };
 };
 

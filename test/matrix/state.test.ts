@@ -34,7 +34,7 @@ describe("room state", () => {
 
   it("has the specification's defaults for power", () => {
     const levels = readPowerLevels({});
-    expect(levels).toMatchObject({ usersDefault: 0, eventsDefault: 0, stateDefault: 50 });
+    expect(levels).toMatchObject({ usersDefault: 0, eventsDefault: 0, stateDefault: 50, redact: 50 });
     expect(powerOf(levels, "@mia:example.org" as UserId)).toBe(0);
   });
 
