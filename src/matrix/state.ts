@@ -2,7 +2,7 @@ import type { UserId } from "../lib/ids.ts";
 import { isObject } from "../lib/json.ts";
 
 const memberships = ["join", "invite", "leave", "ban", "knock"] as const;
-export type Membership = (typeof memberships)[number];
+type Membership = (typeof memberships)[number];
 
 /** Content of m.room.member; the state key is the user it is about. */
 export interface Member {
@@ -46,7 +46,6 @@ export const readPowerLevels = (content: unknown): PowerLevels => {
     events: levelsByName(levels.events),
     eventsDefault: levelOf(levels.events_default) ?? 0,
     stateDefault: levelOf(levels.state_default) ?? 50,
-    redact: levelOf(levels.redact) ?? 50,
     redact: levelOf(levels.redact) ?? 50,
   };
 };
