@@ -88,7 +88,7 @@ create table outbox (
   key text not null unique,
   room_id text not null,
   sender text not null,
-  kind text not null check (kind in ('message', 'reaction', 'join', 'leave')),
+  kind text not null check (kind in ('message', 'file', 'join', 'leave')),
   content jsonb not null,
   turn_id bigint,
   state text not null default 'pending' check (state in ('pending', 'sent', 'failed')),

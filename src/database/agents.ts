@@ -15,10 +15,12 @@ export interface AgentRow {
   readonly profile: string | null;
   readonly syncToken: string | null;
   readonly thoughtsRoom: RoomId | null;
+  /** Seconds without a turn after which the agent wakes by itself; null is never. */
+  readonly wakeUpTimerSeconds: number | null;
 }
 
 const columns = `name, user_id as "userId", owner, suffix, device_id as "deviceId", registered_at is not null as registered,
-  profile, sync_token as "syncToken", thoughts_room as "thoughtsRoom"`;
+  profile, sync_token as "syncToken", thoughts_room as "thoughtsRoom", wake_up_timer_seconds as "wakeUpTimerSeconds"`;
 
 export class Agents {
   readonly #database: Database;
@@ -65,17 +67,8 @@ export class Agents {
     await this.#database.run((sql) => sql`update agents set thoughts_room = ${roomId} where name = ${name}`);
   }
 
-  /** Seconds without a turn after which the agent wakes by itself; null is never. */
   async setTimer(name: AgentName, seconds: number | null): Promise<void> {
     await this.#database.run((sql) => sql`update agents set wake_up_timer_seconds = ${seconds} where name = ${name}`);
-  }
-
-  async timer(name: AgentName): Promise<number | null> {
-    const [row] = await this.#database.run(
-      (sql) => sql<{ seconds: number | null }[]>`
-        select wake_up_timer_seconds as seconds from agents where name = ${name}`,
-    );
-    return row?.seconds ?? null;
   }
 
   /** Wakes every agent whose timer has run out, in its home conversation, once whichever process asks. */

@@ -150,6 +150,17 @@ export class Events {
     );
   }
 
+  async spokeIn(roomId: RoomId, threadId: EventId, sender: UserId): Promise<boolean> {
+    const rows = await this.#database.run(
+      (sql) => sql`
+        select 1 from events
+        where room_id = ${roomId} and shown and sender = ${sender}
+          and (event_id = ${threadId} or (content->'m.relates_to'->>'rel_type' = 'm.thread' and content->'m.relates_to'->>'event_id' = ${threadId}))
+        limit 1`,
+    );
+    return rows.length > 0;
+  }
+
   /** Gives a message the content of its edit. */
   async applyEdit(target: EventId, content: Json): Promise<void> {
     await this.#database.run(
@@ -159,13 +170,20 @@ export class Events {
     );
   }
 
-  /** Empties an event, its edits, and every kept render in which it could be read. */
+  /**
+   * Empties an event, its edits, and every kept render in which it could be read; of an agent's own message also the
+   * row that sent it and what the ephemeris says of that turn.
+   */
   async redact(target: EventId): Promise<void> {
     await this.#database.run(
       (sql) => sql`
         with emptied as (
           update events set content = '{}', redacted_at = coalesce(redacted_at, now())
           where event_id = ${target} or replaces = ${target}
+        ), sent as (
+          update outbox set content = '{}' where event_id = ${target} and state = 'sent' returning turn_id
+        ), forgotten as (
+          delete from ephemeris where turn_id in (select turn_id from sent)
         )
         update renders set system = '', prompt = '' where event_ids @> array[${target}]::text[]`,
     );

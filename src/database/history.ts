@@ -1,7 +1,8 @@
-import type { AgentName, RoomId, UserId } from "../lib/ids.ts";
+import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database } from "./connection.ts";
 import type { StoredEvent } from "./events.ts";
 import { eventColumns } from "./events.ts";
+import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 
 /** Who looks: an agent in one of its conversations, for the humans in it. */
 export interface Viewer {
@@ -22,6 +23,9 @@ export interface RoomRow {
   readonly seenPosition: number;
   readonly shownEvents: number;
   readonly shownChars: number;
+  /** Content of `m.room.power_levels`. */
+  readonly powerLevels: Record<string, unknown> | null;
+  readonly creator: UserId | null;
   /** How many rooms there are in all. */
   readonly total: number;
 }
@@ -60,6 +64,8 @@ export class History {
           coalesce(
             (select nullif(content->>'name', '') from room_state s where s.room_id = mine.room_id and s.type = 'm.room.name'),
             (select content->>'alias' from room_state s where s.room_id = mine.room_id and s.type = 'm.room.canonical_alias')) as name,
+          (select content from room_state s where s.room_id = mine.room_id and s.type = 'm.room.power_levels') as "powerLevels",
+          (select sender from room_state s where s.room_id = mine.room_id and s.type = 'm.room.create') as creator,
           (select count(*) from (
             select 1 from events e where e.room_id = mine.room_id and e.shown and e.position > mine.seen and e.sender <> ${userId}
             limit 1000) u) as unread
@@ -70,21 +76,31 @@ export class History {
 
   /**
    * The newest events of each room, oldest first. Of the conversation's own room nothing that waits for a later turn
-   * (from `before` on), except what the agent itself said.
+   * (from `before` on), except what the agent itself said; `always` names events of that room that are shown however
+   * old they are.
    */
-  events(viewer: Viewer, roomIds: readonly RoomId[], before: number | null, perRoom: number): Promise<StoredEvent[]> {
+  events(
+    viewer: Viewer,
+    roomIds: readonly RoomId[],
+    before: number | null,
+    perRoom: number,
+    always: readonly EventId[],
+  ): Promise<StoredEvent[]> {
     return this.#database.run(
       (sql) => sql<StoredEvent[]>`
         with visible as (
           select room_id, history_floor(${[...viewer.audience]}, room_id) as floor from unnest(${[...roomIds]}::text[]) as r(room_id)
+        ), newest as (
+          select e.* from visible v cross join lateral (
+            select * from events e
+            where e.room_id = v.room_id and e.shown and e.redacted_at is null and e.position >= v.floor
+              and (e.room_id <> ${viewer.here} or e.sender = ${viewer.userId} or ${before}::float8 is null or e.position < ${before}::float8)
+            order by e.position desc limit ${perRoom}
+          ) e
+          union
+          select e.* from events e where e.event_id = any (${[...always]}) and e.room_id = ${viewer.here} and e.redacted_at is null
         )
-        select e.* from visible v cross join lateral (
-          select ${sql.unsafe(eventColumns)} from events e
-          where e.room_id = v.room_id and e.shown and e.redacted_at is null and e.position >= v.floor
-            and (e.room_id <> ${viewer.here} or e.sender = ${viewer.userId} or ${before}::float8 is null or e.position < ${before}::float8)
-          order by e.position desc limit ${perRoom}
-        ) e
-        order by e."roomId", e.position`,
+        select ${sql.unsafe(eventColumns)} from newest e order by e.room_id, e.position`,
     );
   }
 
@@ -143,6 +159,17 @@ export class History {
       (sql) => sql<{ id: number; entry: string }[]>`
         select e.id, e.entry from ephemeris e join agents a on a.user_id = e.user_id
         where a.name = ${agent} and e.id > a.thoughts_posted order by e.id limit ${limit}`,
+    );
+  }
+
+  /** Queues what the thoughts room is told, and remembers that it was: up to the entry `upTo`. */
+  async tell(agent: AgentName, upTo: number, drafts: readonly OutboxDraft[]): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        with told as (
+          update agents set thoughts_posted = ${upTo} where name = ${agent} and thoughts_posted < ${upTo} returning name
+        )
+        ${insertOutbox(sql, drafts, "told")}`,
     );
   }
 }

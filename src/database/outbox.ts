@@ -1,8 +1,8 @@
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database, Json, Sql } from "./connection.ts";
 
-/** `message` and `reaction` are room events with a frozen content; `join` and `leave` may carry a reason. */
-export type OutboxKind = "message" | "reaction" | "join" | "leave";
+/** `message` is a room event with a frozen content, `file` a text that is uploaded first; `join` and `leave` may carry a reason. */
+export type OutboxKind = "message" | "file" | "join" | "leave";
 
 export interface OutboxDraft {
   /** Unique for the thing to send; transaction id towards the homeserver, and our content key in the event. */
@@ -57,21 +57,18 @@ export class Outbox {
     return rows.map((row) => row.roomId);
   }
 
-  /** What waits to be sent into the room, oldest first. */
-  pending(roomId: RoomId): Promise<OutboxRow[]> {
+  /** What waits to be sent into the room, oldest first, marked as being tried now. */
+  take(roomId: RoomId): Promise<OutboxRow[]> {
     return this.#database.run(
       (sql) => sql<OutboxRow[]>`
+        with tried as (
+          update outbox set attempts = attempts + 1, first_tried_at = coalesce(first_tried_at, now())
+          where id in (select id from outbox where room_id = ${roomId} and state = 'pending' order by id limit 10)
+          returning *
+        )
         select id, key, room_id as "roomId", sender, kind, content, turn_id as "turnId", attempts,
-          coalesce(first_tried_at < now() - ${remembered}::interval, false) as forgotten
-        from outbox where room_id = ${roomId} and state = 'pending' order by id limit 50`,
-    );
-  }
-
-  async attempted(id: number): Promise<void> {
-    await this.#database.run(
-      (sql) => sql`
-        update outbox set attempts = attempts + 1, first_tried_at = coalesce(first_tried_at, now())
-        where id = ${id} and state = 'pending'`,
+          first_tried_at < now() - ${remembered}::interval as forgotten
+        from tried order by id`,
     );
   }
 
@@ -83,11 +80,17 @@ export class Outbox {
     );
   }
 
-  /** Gives up for good: the homeserver refused. */
-  async failed(id: number, error: string): Promise<void> {
+  /** Gives up for good: the homeserver refused. `told` is what the agent finds in its ephemeris. */
+  async failed(row: OutboxRow, error: string, told: string): Promise<void> {
     await this.#database.run(
       (sql) => sql`
-        update outbox set state = 'failed', error = ${error}, settled_at = now() where id = ${id} and state = 'pending'`,
+        with given_up as (
+          update outbox set state = 'failed', error = ${error}, settled_at = now()
+          where id = ${row.id} and state = 'pending' returning id, room_id, turn_id, sender
+        )
+        insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources)
+        select sender, room_id, turn_id, -id, 1, ${told}, array[room_id] from given_up where turn_id is not null
+        on conflict do nothing`,
     );
   }
 

@@ -1,11 +1,19 @@
-import { type IDatabase, PgBoss } from "pg-boss";
+import { PgBoss } from "pg-boss";
 import type { Log } from "../lib/log.ts";
 import type { Database } from "./connection.ts";
 import type { Conversation } from "./routing.ts";
 
+type BossDatabase = NonNullable<ConstructorParameters<typeof PgBoss>[0]["db"]>;
+
 const turns = "turn";
 /** A job that runs this long has lost its process long ago: heartbeats tell much sooner. */
 const expireInSeconds = 23 * 3600;
+
+/** One conversation at a time. pg-boss wakes workers by id, and does not tell which are idle. */
+interface Slot {
+  worker: string;
+  busy: boolean;
+}
 
 /**
  * Jobs that say "this conversation has work": at most one running and one waiting for each conversation. A job
@@ -13,20 +21,18 @@ const expireInSeconds = 23 * 3600;
  */
 export class Queue {
   readonly #boss: PgBoss;
-  #worker: string | undefined;
+  readonly #slots: Slot[] = [];
 
   constructor(database: Database, log: Log) {
-    const timing = {
+    this.#boss = new PgBoss({
+      db: adapter(database),
+      backend: "dir" in database.location ? "pglite" : "postgres",
       superviseIntervalSeconds: 5,
       monitorIntervalSeconds: 5,
       schedule: false,
       reindex: false,
       monitorVacuum: false,
-    };
-    this.#boss =
-      "url" in database.location
-        ? new PgBoss({ ...timing, connectionString: database.location.url, max: 4, useListenNotify: true })
-        : new PgBoss({ ...timing, db: embeddedAdapter(database), backend: "pglite" });
+    });
     this.#boss.on("error", (error) => log.warn({ err: error }, "job queue"));
   }
 
@@ -34,7 +40,6 @@ export class Queue {
     await this.#boss.start();
     await this.#boss.createQueue(turns, {
       policy: "stately",
-      notify: true,
       heartbeatSeconds: 10,
       retryLimit: 1000,
       retryDelay: 0,
@@ -45,22 +50,27 @@ export class Queue {
 
   /** Hands each conversation's jobs, one at a time, to `handler`; up to `concurrency` conversations side by side. */
   async work(concurrency: number, handler: (conversation: Conversation) => Promise<void>): Promise<void> {
-    this.#worker = await this.#boss.work<Conversation>(
-      turns,
-      { localConcurrency: concurrency, pollingIntervalSeconds: 2 },
-      async ([job]) => {
+    for (let i = 0; i < concurrency; i++) {
+      const slot: Slot = { worker: "", busy: false };
+      // Polling only finds what a dead process left, or another was too busy for; the slots look one after the other.
+      const options = { pollingIntervalSeconds: 20 + i };
+      slot.worker = await this.#boss.work<Conversation>(turns, options, async ([job]) => {
+        slot.busy = true;
         try {
           if (job) await handler(job.data);
         } finally {
-          this.#nudge();
+          slot.busy = false;
+          this.#boss.notifyWorker(slot.worker);
         }
-      },
-    );
+      });
+      this.#slots.push(slot);
+    }
   }
 
   async send(conversation: Conversation): Promise<void> {
     await this.#boss.send(turns, { ...conversation }, { singletonKey: `${conversation.agent}|${conversation.roomId}` });
-    this.#nudge();
+    const idle = this.#slots.find((slot) => !slot.busy);
+    if (idle) this.#boss.notifyWorker(idle.worker);
   }
 
   /** Gives back the jobs of conversations whose process died, without waiting for its heartbeat to be missed. */
@@ -80,14 +90,10 @@ export class Queue {
   async stop(): Promise<void> {
     await this.#boss.stop({ graceful: true, timeout: 10_000 });
   }
-
-  #nudge(): void {
-    if (this.#worker) this.#boss.notifyWorker(this.#worker);
-  }
 }
 
-/** pg-boss on our one connection: texts of several statements must go by the simple protocol. */
-const embeddedAdapter = ({ sql }: Database): IDatabase => ({
+/** pg-boss on our own connections: texts of several statements must go by the simple protocol. */
+const adapter = ({ sql }: Database): BossDatabase => ({
   async executeSql(text, values) {
     const result = values?.length ? await sql.unsafe(text, values as never[]) : await sql.unsafe(text).simple();
     return { rows: Array.isArray(result[0]) ? result.flat() : [...result] };

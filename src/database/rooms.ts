@@ -69,6 +69,15 @@ export class Rooms {
     );
   }
 
+  /** Joined members of every kind. */
+  async joined(roomId: RoomId): Promise<UserId[]> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ userId: UserId }[]>`
+        select user_id as "userId" from members where room_id = ${roomId} and membership = 'join'`,
+    );
+    return rows.map((row) => row.userId);
+  }
+
   /** Joined humans. */
   async humans(roomId: RoomId): Promise<UserId[]> {
     const rows = await this.#database.run(
@@ -113,10 +122,11 @@ export class Rooms {
           where event_id = any (${[...eventIds]}) and source = 'history' and routed_at is null
           returning length(content->>'body') as chars, sent_at
         )
-        update rooms set shown_events = shown_events + (select count(*) from told),
-          shown_chars = shown_chars + coalesce((select sum(chars) from told), 0),
-          last_shown_at = greatest(last_shown_at, (select max(sent_at) from told))
-        where room_id = ${roomId}`,
+        insert into rooms (room_id, shown_events, shown_chars, last_shown_at)
+        select ${roomId}, count(*), coalesce(sum(chars), 0), max(sent_at) from told
+        on conflict (room_id) do update set shown_events = rooms.shown_events + excluded.shown_events,
+          shown_chars = rooms.shown_chars + excluded.shown_chars,
+          last_shown_at = greatest(rooms.last_shown_at, excluded.last_shown_at)`,
     );
   }
 

@@ -14,6 +14,8 @@ export interface Turn {
   readonly epoch: number;
   readonly chain: string | null;
   readonly sources: readonly RoomId[];
+  /** Those for whom it works; see `agent/turn.ts`. */
+  readonly requesters: readonly UserId[];
   readonly startedAt: Date;
 }
 
@@ -23,6 +25,8 @@ export interface TakenWake {
   readonly eventId: EventId | null;
   readonly requester: UserId | null;
   readonly note: string | null;
+  /** The thread in which the event stands. */
+  readonly threadId: EventId | null;
 }
 
 export interface Step {
@@ -63,7 +67,7 @@ export class Fenced extends Error {
   override readonly name = "Fenced";
 }
 
-const turnColumns = `id, agent, room_id as "roomId", number, reason, epoch, chain, sources, started_at as "startedAt"`;
+const turnColumns = `id, agent, room_id as "roomId", number, reason, epoch, chain, sources, requesters, started_at as "startedAt"`;
 
 /** Events that one turn takes at the most. */
 export const eventsPerTurn = 10;
@@ -111,7 +115,7 @@ export class Turns {
         )
         select ${sql.unsafe(turnColumns)}, false as busy from resumed
         union all select ${sql.unsafe(turnColumns)}, false from opened
-        union all select 0, ${agent}, ${roomId}, 0, '', 0, null, '{}', now(), true
+        union all select 0, ${agent}, ${roomId}, 0, '', 0, null, '{}', '{}', now(), true
           where exists (select 1 from unread) and not exists (select 1 from opened)`,
     );
     if (!row) return "idle";
@@ -136,7 +140,10 @@ export class Turns {
             select unnest(requesters) as r union select requester from fresh where requester is not null) all_of_them)
           where id = ${turn.id} and exists (select 1 from fresh where requester is not null)
         )
-        select reason, event_id as "eventId", requester, note from (table before union all table fresh) w order by id`,
+        select w.reason, w.event_id as "eventId", w.requester, w.note,
+          case when e.content->'m.relates_to'->>'rel_type' = 'm.thread' then e.content->'m.relates_to'->>'event_id' end as "threadId"
+        from (table before union all table fresh) w left join events e on e.event_id = w.event_id
+        order by w.id`,
     );
   }
 

@@ -14,6 +14,11 @@ export const systemClock: Clock = {
   now: () => new Date(),
   monotonic: () => performance.now(),
   sleep: async (ms, signal) => {
-    await sleep(ms, undefined, signal ? { signal } : undefined);
+    try {
+      await sleep(ms, undefined, signal ? { signal } : undefined);
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error;
+    }
   },
 };

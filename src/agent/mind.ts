@@ -1,0 +1,33 @@
+import type { History } from "../database/history.ts";
+import type { Renders } from "../database/renders.ts";
+import type { Rooms } from "../database/rooms.ts";
+import type { Turns } from "../database/turns.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { AgentName, RoomId } from "../lib/ids.ts";
+import type { Log } from "../lib/log.ts";
+import type { ChatModel } from "../model/chat.ts";
+import type { Agent, AgentDirectory } from "./agent.ts";
+import type { Rights } from "./rights.ts";
+import type { Toolbox } from "./toolbox.ts";
+import type { View } from "./view.ts";
+
+/** What every turn works with. */
+export interface Mind {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly directory: AgentDirectory;
+  readonly rights: Rights;
+  readonly rooms: Rooms;
+  readonly history: History;
+  readonly turns: Turns;
+  readonly renders: Renders;
+  readonly view: View;
+  readonly toolbox: Toolbox;
+  readonly model: ChatModel;
+  /** Something waits to be sent into these rooms. */
+  readonly onOutbox: (roomIds: readonly RoomId[]) => void;
+  /** The agent has thought or done something. */
+  readonly onThought: (agent: AgentName) => void;
+  /** Shows people that the agent is at work; call the result when it is not any more. */
+  readonly showWork: (agent: Agent, roomId: RoomId) => () => void;
+}

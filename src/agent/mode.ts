@@ -1,0 +1,55 @@
+import type { History } from "../database/history.ts";
+import type { Rooms } from "../database/rooms.ts";
+import type { RoomId } from "../lib/ids.ts";
+import type { Agent } from "./agent.ts";
+import { includesLevel, type Level } from "./permissions.ts";
+import { type Mode, modes } from "./settings.ts";
+import type { AnyTool, OperationKind } from "./tool.ts";
+
+/** A call that wants to be carried out. */
+export interface Call {
+  readonly agent: Agent;
+  /** The conversation it comes from. */
+  readonly roomId: RoomId;
+  readonly tool: AnyTool;
+  readonly input: Record<string, unknown>;
+  /** What those may do for whom the agent acts: the least of them. */
+  readonly level: Level;
+  /** A person's own command is asked for already: the mode, which guards against the agent's ideas, does not apply. */
+  readonly by: "model" | "person";
+  /** Rooms whose content the caller has seen. */
+  readonly sources: readonly RoomId[];
+}
+
+export type Verdict = { readonly run: true } | { readonly run: false; readonly reason: string };
+
+const run: Verdict = { run: true };
+const refuse = (reason: string): Verdict => ({ run: false, reason });
+
+const levelFor = (kind: OperationKind): Level => (kind === "read" ? "use" : "operate");
+
+const allows = (mode: Mode, kind: OperationKind): boolean => modes.indexOf(kind) <= modes.indexOf(mode);
+
+/**
+ * The one place where it is decided whether an operation is carried out: mode ∩ rights of those it is done for ∩
+ * walls. What is refused tells the caller why.
+ */
+export async function gate(call: Call, database: { rooms: Rooms; history: History }): Promise<Verdict> {
+  const { agent, tool, level } = call;
+  const target = tool.sendsTo?.(call.input, call);
+  const own = tool.own === true || (target !== undefined && target === call.roomId);
+  if (target !== undefined && target !== call.roomId) {
+    const audience = await database.rooms.humans(target);
+    if (!(await database.history.mayReadAll(audience, call.sources, agent.owner))) {
+      return refuse("the people in that room may not read everything that was shown to you in this turn");
+    }
+  }
+  const needed: Level = own && call.by === "model" ? "chat" : levelFor(tool.kind);
+  if (!includesLevel(level, needed)) {
+    return refuse(`it needs the right to ${needed}, and those you act for have: ${level}`);
+  }
+  if (!own && call.by === "model" && !allows(agent.settings.mode, tool.kind)) {
+    return refuse(`it would ${tool.kind} something, and your mode is ${agent.settings.mode}`);
+  }
+  return run;
+}

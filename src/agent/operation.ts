@@ -1,0 +1,58 @@
+import type { History } from "../database/history.ts";
+import { UserError } from "../lib/errors.ts";
+import type { RoomId } from "../lib/ids.ts";
+import type { Agent } from "./agent.ts";
+import { gate } from "./mode.ts";
+import type { Level } from "./permissions.ts";
+import type { AnyTool, ToolContext, ToolOutcome } from "./tool.ts";
+import { readArguments, type Toolbox } from "./toolbox.ts";
+
+/** A model's call, before anybody has looked at it. */
+export interface ModelCall {
+  readonly name: string;
+  /** JSON as the model wrote it. */
+  readonly arguments: string;
+}
+
+/** The call with its tool and a valid input, or what is wrong with it. */
+export type Prepared =
+  | { readonly tool: AnyTool; readonly input: Record<string, unknown> }
+  | { readonly refusal: string };
+
+export function prepare(toolbox: Toolbox, agent: Agent, call: ModelCall): Prepared {
+  try {
+    const tool = toolbox.called(agent, call.name);
+    return { tool, input: readArguments(tool, call.arguments) };
+  } catch (error) {
+    if (error instanceof UserError) return { refusal: error.message };
+    throw error;
+  }
+}
+
+export interface OperationRequest {
+  readonly tool: AnyTool;
+  readonly input: Record<string, unknown>;
+  readonly by: "model" | "person";
+  readonly level: Level;
+  readonly sources: readonly RoomId[];
+}
+
+/** Passes the gate and runs; a refusal and a caller's mistake are results like any other. A bug is thrown. */
+export async function operate(request: OperationRequest, context: ToolContext, history: History): Promise<ToolOutcome> {
+  const { tool, input } = request;
+  const verdict = await gate(
+    { ...request, agent: context.agent, roomId: context.roomId },
+    { rooms: context.rooms, history },
+  );
+  if (!verdict.run) return { result: `${tool.name} was not carried out: ${verdict.reason}.` };
+  try {
+    return await tool.run(input, context);
+  } catch (error) {
+    if (error instanceof UserError) return { result: `${tool.name} was not carried out: ${error.message}` };
+    throw error;
+  }
+}
+
+/** What is said of an operation that was under way when the process died. */
+export const outcomeUnknown =
+  "The outcome is unknown: this was under way when the bridge was interrupted, and it was not repeated. Look before you try it again.";

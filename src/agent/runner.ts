@@ -1,0 +1,105 @@
+import type { Conversation } from "../database/routing.ts";
+import { Fenced, type Turn } from "../database/turns.ts";
+import { messageOf, RetryError } from "../lib/errors.ts";
+import { digest, HOME } from "../lib/ids.ts";
+import type { Agent } from "./agent.ts";
+import type { Mind } from "./mind.ts";
+import { utter } from "./speech.ts";
+import { workTurn } from "./turn.ts";
+
+/** Why a running turn is aborted: a person said stop, or the process ends and another will go on. */
+class Stopped extends Error {}
+class ShuttingDown extends Error {}
+
+const keyOf = ({ agent, roomId }: Conversation): string => `${agent}|${roomId}`;
+
+/** Runs the turns of this process, one at a time for each conversation. */
+export class TurnRunner {
+  readonly #mind: Mind;
+  readonly #onWaiting: (conversations: readonly Conversation[]) => void;
+  readonly #running = new Map<
+    string,
+    { readonly turn: Turn; readonly controller: AbortController; readonly ended: Promise<void> }
+  >();
+  #closing = false;
+
+  /** `onWaiting` hears of conversations that could not be worked on before and can be now. */
+  constructor(mind: Mind, onWaiting: (conversations: readonly Conversation[]) => void) {
+    this.#mind = mind;
+    this.#onWaiting = onWaiting;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** Does what there is to do in a conversation: at most one turn. Never throws for what one turn meets. */
+  async run(conversation: Conversation): Promise<void> {
+    const agent = await this.#mind.directory.find(conversation.agent);
+    if (!agent || this.#closing) return;
+    const turn = await this.#mind.turns.claim(conversation, agent.settings.maxConcurrentTurns);
+    if (turn === "idle" || turn === "busy") return;
+    const controller = new AbortController();
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    this.#running.set(keyOf(conversation), { turn, controller, ended });
+    const hideWork = this.#mind.showWork(agent, conversation.roomId);
+    try {
+      this.#onWaiting(await workTurn(this.#mind, agent, turn, controller.signal));
+    } catch (error) {
+      await this.#fail(agent, turn, error);
+    } finally {
+      hideWork();
+      this.#running.delete(keyOf(conversation));
+      resolve();
+    }
+  }
+
+  /** Ends the conversation's turn at once, wherever it runs. Returns whether there was one. */
+  async stop(conversation: Conversation, by: string): Promise<boolean> {
+    const turn = await this.#mind.turns.running(conversation);
+    if (!turn) return false;
+    await this.#mind.turns.close(turn, "cancelled", `stopped by ${by}`);
+    this.#running.get(keyOf(conversation))?.controller.abort(new Stopped("the turn was stopped"));
+    return true;
+  }
+
+  /** Lets running turns end by themselves for `graceMs`, then leaves them to whoever comes next. */
+  async close(graceMs: number): Promise<void> {
+    this.#closing = true;
+    const ended = Promise.all([...this.#running.values()].map((running) => running.ended));
+    const patience = new AbortController();
+    await Promise.race([ended, this.#mind.clock.sleep(graceMs, patience.signal).catch(() => {})]);
+    patience.abort();
+    for (const { controller } of this.#running.values()) controller.abort(new ShuttingDown("the process ends"));
+    await ended;
+  }
+
+  async #fail(agent: Agent, turn: Turn, error: unknown): Promise<void> {
+    const log = this.#mind.log.child({ agent: agent.name, room: turn.roomId, turn: turn.number });
+    if (error instanceof ShuttingDown) return;
+    if (error instanceof Fenced || error instanceof Stopped) {
+      log.info(messageOf(error));
+    } else {
+      log.error({ err: error }, "the turn failed");
+      await this.#mind.turns.close(turn, "failed", messageOf(error), this.#apology(agent, turn, error));
+      this.#mind.onOutbox([turn.roomId]);
+    }
+    this.#onWaiting(await this.#mind.turns.unread(agent.name));
+  }
+
+  /** One short notice to those who asked; what went wrong is the operator's business. */
+  #apology(agent: Agent, turn: Turn, error: unknown) {
+    if (turn.reason !== "new event" || turn.roomId === HOME) return [];
+    const unavailable = error instanceof RetryError || (error instanceof Error && error.name === "ModelError");
+    const text = unavailable
+      ? "I cannot think right now: my model does not answer. Please ask me again in a while."
+      : "Something went wrong while I was working on this. Those who run this bridge can read about it in its log.";
+    return utter({
+      sender: agent.userId,
+      roomId: turn.roomId,
+      text,
+      notice: true,
+      key: digest("apology", agent.userId, turn.id),
+    });
+  }
+}

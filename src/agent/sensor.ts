@@ -1,0 +1,36 @@
+import type { WakeReason } from "../context/types.ts";
+import type { StoredEvent } from "../database/events.ts";
+import type { RoomContext } from "../database/rooms.ts";
+import type { EventId, UserId } from "../lib/ids.ts";
+import type { Message } from "../matrix/message.ts";
+import type { Agent } from "./agent.ts";
+
+/** What a sensor may look at. */
+export interface Scene {
+  readonly agent: Agent;
+  readonly event: StoredEvent;
+  /** The event as a message, if it is one. */
+  readonly message: Message | undefined;
+  readonly room: RoomContext;
+  /** Agents that are joined in the room, this one included. */
+  readonly agentsHere: readonly Agent[];
+  /** Sender of an event in the room, if it is known. */
+  readonly senderOf: (eventId: EventId) => Promise<UserId | undefined>;
+  /** Whether the agent has said something in the thread. */
+  readonly spokeIn: (threadId: EventId) => Promise<boolean>;
+}
+
+/** Something that an agent should know now: it wakes for it. */
+export interface Observation {
+  readonly reason: WakeReason;
+}
+
+/**
+ * Notices what concerns an agent. It is asked for every event in the agent's rooms that somebody else sent; nothing
+ * to say is `undefined`. A sensor that throws is logged, and the event goes on to the others.
+ */
+export interface Sensor {
+  readonly name: string;
+  readonly description: string;
+  notice(scene: Scene): Promise<Observation | undefined>;
+}

@@ -1,0 +1,45 @@
+import type { Json } from "../database/connection.ts";
+import type { Conversation } from "../database/routing.ts";
+import type { Step, StepCommit, Turn, Turns } from "../database/turns.ts";
+
+/**
+ * The steps of one turn, in order. What was finished before is handed back instead of being done again; what is
+ * finished now is written with all that follows from it.
+ */
+export class Journal {
+  readonly #turns: Turns;
+  readonly #turn: Turn;
+  readonly #written: Map<number, Step>;
+  #next = 0;
+
+  constructor(turns: Turns, turn: Turn, written: readonly Step[]) {
+    this.#turns = turns;
+    this.#turn = turn;
+    this.#written = new Map(written.map((step) => [step.n, step]));
+  }
+
+  /** The result of the next step where it is finished already; `interrupted` where it was begun and may not be repeated. */
+  take<Result>(name: string): { n: number; done: Result | undefined; interrupted: boolean } {
+    const n = this.#next++;
+    const step = this.#written.get(n);
+    if (step && step.name !== name) {
+      throw new Error(
+        `turn ${this.#turn.id}: step ${n} was ${step.name} and is now ${name}; the turn cannot be continued`,
+      );
+    }
+    return {
+      n,
+      done: step?.state === "done" ? (step.result as Result) : undefined,
+      interrupted: step?.state === "started",
+    };
+  }
+
+  begin(n: number, name: string): Promise<void> {
+    return this.#turns.begin(this.#turn, n, name);
+  }
+
+  /** Returns the agent's conversations that wait, where the step ends the turn. Throws `Fenced`. */
+  commit(step: Omit<StepCommit, "result"> & { readonly result: object }): Promise<Conversation[]> {
+    return this.#turns.commit(this.#turn, { ...step, result: step.result as Json });
+  }
+}

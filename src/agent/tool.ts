@@ -1,0 +1,65 @@
+import type { z } from "zod";
+import type { OutboxDraft } from "../database/outbox.ts";
+import type { Rooms } from "../database/rooms.ts";
+import type { EventId, RoomId } from "../lib/ids.ts";
+import type { Element } from "../lmml/element.ts";
+import type { Agent, AgentDirectory } from "./agent.ts";
+import type { ToolSet } from "./settings.ts";
+
+export const operationKinds = ["read", "create", "update", "delete"] as const;
+export type OperationKind = (typeof operationKinds)[number];
+
+/** What a tool may use; it comes as one argument, and nothing else is reached for. */
+export interface ToolContext {
+  readonly agent: Agent;
+  /** The conversation's room, '' at home. */
+  readonly roomId: RoomId;
+  /** The thread in which the conversation stands, if it stands in one. */
+  readonly threadId: EventId | undefined;
+  /** The same for the same call, however often it is run: keys of what it sends are made from it. */
+  readonly key: string;
+  readonly now: Date;
+  readonly rooms: Rooms;
+  readonly agents: AgentDirectory;
+  /** Aborted when the turn is stopped. */
+  readonly signal: AbortSignal;
+}
+
+export interface ToolOutcome {
+  /** What the caller is told. */
+  readonly result: Element | string;
+  /** Sent if, and only if, the operation is recorded as done. */
+  readonly outbox?: readonly OutboxDraft[];
+  /** The room in which people hear of it. */
+  readonly speaksIn?: RoomId;
+  /** The turn is over after this step, without another model call. */
+  readonly endsTurn?: boolean;
+}
+
+/**
+ * A capability. One definition gives the model's JSON Schema, the `!command` with its usage line, and the validation
+ * of both; a model's call and a person's command pass the same gate.
+ */
+export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
+  readonly name: string;
+  readonly set: ToolSet;
+  /** The command's word without its prefix; positional arguments in the order of the input, the last takes the rest. */
+  readonly command?: string;
+  readonly description: string;
+  readonly kind: OperationKind;
+  /** Touches only the agent's own state: runs in every mode. */
+  readonly own?: boolean;
+  /** The room whose people will see what the call sends. In the conversation's own room the call counts as `own`. */
+  readonly sendsTo?: (input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "roomId">) => RoomId;
+  /** May be run again when its outcome is unknown. Where not, the outcome is reported as unknown. */
+  readonly repeatable: boolean;
+  /** Every field is described: the model and people read it. */
+  readonly input: z.ZodObject<Shape>;
+  /** Throws a `UserError` for what the caller can mend. */
+  readonly run: (input: z.output<z.ZodObject<Shape>>, context: ToolContext) => Promise<ToolOutcome>;
+}
+
+/** A tool whose input's type is forgotten, as it stands in a toolbox: the input is validated before it is run. */
+export type AnyTool = Tool;
+
+export const defineTool = <Shape extends z.ZodRawShape>(tool: Tool<Shape>): AnyTool => tool as unknown as AnyTool;

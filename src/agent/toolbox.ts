@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { UserError } from "../lib/errors.ts";
+import type { ToolDefinition } from "../model/request.ts";
+import type { Agent } from "./agent.ts";
+import type { AnyTool } from "./tool.ts";
+
+/** All tools there are, and which of them an agent has. */
+export class Toolbox {
+  readonly #tools: readonly AnyTool[];
+
+  constructor(tools: readonly AnyTool[]) {
+    this.#tools = tools.toSorted((a, b) => a.name.localeCompare(b.name));
+  }
+
+  of(agent: Agent): readonly AnyTool[] {
+    return this.#tools.filter((tool) => agent.settings.tools.includes(tool.set));
+  }
+
+  /** What the model is offered: names carry the agent's suffix, which never changes. */
+  definitions(agent: Agent): ToolDefinition[] {
+    return this.of(agent).map((tool) => ({
+      name: nameFor(agent, tool),
+      description: tool.description,
+      parameters: z.toJSONSchema(tool.input),
+    }));
+  }
+
+  /** The tool that a model means by a name with suffix; a `UserError` that lists what there is otherwise. */
+  called(agent: Agent, name: string): AnyTool {
+    const tool = this.of(agent).find((candidate) => nameFor(agent, candidate) === name);
+    if (tool) return tool;
+    const known = this.of(agent).map((candidate) => nameFor(agent, candidate));
+    throw new UserError(`There is no function ${name}. Functions: ${known.join(", ")}`);
+  }
+
+  byCommand(agent: Agent, word: string): AnyTool | undefined {
+    return this.of(agent).find((tool) => tool.command === word);
+  }
+}
+
+export const nameFor = (agent: Agent, tool: AnyTool): string => `${tool.name}_${agent.suffix}`;
+
+/** Reads a model's arguments; a `UserError` names every parameter that is wrong, and why. */
+export function readArguments(tool: AnyTool, json: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    throw new UserError("The arguments are not valid JSON.");
+  }
+  return validate(tool, value);
+}
+
+export function validate(tool: AnyTool, value: unknown): Record<string, unknown> {
+  const read = z.strictObject(tool.input.shape).safeParse(value);
+  if (read.success) return read.data as Record<string, unknown>;
+  throw new UserError(
+    read.error.issues.map((issue) => `${issue.path.join(".") || "arguments"}: ${issue.message}`).join("\n"),
+  );
+}

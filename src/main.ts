@@ -1,0 +1,61 @@
+import { Command } from "commander";
+import { startBridge } from "./bridge.ts";
+import { loadConfig } from "./config.ts";
+import { init, rotateFolderTokens } from "./init.ts";
+import { UserError } from "./lib/errors.ts";
+import { createLog } from "./lib/log.ts";
+import { readRegistration } from "./matrix/registration.ts";
+
+const program = new Command("clevernet").description("A home for AI agents on Matrix.").showHelpAfterError();
+
+program
+  .command("start", { isDefault: true })
+  .description("run the bridge")
+  .option("--config <file>", "the configuration file", "config.yaml")
+  .action(async ({ config: file }: { config: string }) => {
+    const config = await loadConfig(file);
+    const registration = await readRegistration(config.registration, {
+      serverName: config.homeserver.serverName,
+      url: config.bridge.url,
+    });
+    const log = createLog(config.logLevel);
+    for (const warning of config.warnings) log.warn(warning);
+    const asked = new AbortController();
+    const ended = new Promise<void>((resolve) => {
+      for (const signal of ["SIGTERM", "SIGINT"] as const) {
+        process.once(signal, () => {
+          asked.abort(new UserError(`ended by ${signal}`));
+          resolve();
+        });
+      }
+    });
+    const bridge = await startBridge(config, registration, log, asked.signal);
+    await ended;
+    log.info("ending: what runs is finished or left to the next start");
+    await bridge.stop();
+    log.info("ended");
+  });
+
+program
+  .command("init")
+  .description("write config.yaml and registration.yaml for a homeserver")
+  .requiredOption("--dir <dir>", "the folder for both files")
+  .option("--homeserver <url>", "where we reach the homeserver")
+  .option("--admin <mxid>", "your full user id; it gives the server's name")
+  .option("--url <url>", "where the homeserver reaches us")
+  .option("--model-url <url>", "an OpenAI-compatible server")
+  .option("--model <name>", "the model's name")
+  .option("--model-key-file <file>", "a file that holds the model's key")
+  .option("--database <url>", "postgres://… instead of the embedded database")
+  .option("--rotate-tokens", "make new tokens for the registration in the folder")
+  .action(async ({ rotateTokens, ...options }: Record<string, string> & { rotateTokens?: boolean }) => {
+    process.stdout.write(rotateTokens ? await rotateFolderTokens(options.dir ?? ".") : await init(options as never));
+  });
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof UserError)) throw error;
+  process.stderr.write(`clevernet: ${error.message}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,162 @@
+import { timingSafeEqual } from "node:crypto";
+import http from "node:http";
+import express, { type RequestHandler } from "express";
+import {
+  AppService,
+  AppServiceRegistration,
+  AppserviceHttpError,
+  Bridge,
+  Logger,
+  MembershipCache,
+} from "matrix-appservice-bridge";
+import type { Registry } from "prom-client";
+import { messageOf } from "../lib/errors.ts";
+import type { RoomId, UserId } from "../lib/ids.ts";
+import type { Log } from "../lib/log.ts";
+import { MatrixClient } from "./client.ts";
+
+/** Synapse sends up to 100 events of 64 KB in one transaction, and retries a refusal of its size for ever. */
+const largestTransaction = "64mb";
+
+export interface ApplicationServiceOptions {
+  readonly homeserverUrl: string;
+  readonly serverName: string;
+  /** The registration as the homeserver has it. */
+  readonly registration: { readonly id: string; readonly as_token: string; readonly hs_token: string } & Record<
+    string,
+    unknown
+  >;
+  readonly registry: Registry;
+  readonly log: Log;
+  /** Must have stored the events durably when it resolves; when it rejects the homeserver tries again. */
+  readonly onTransaction: (events: readonly unknown[]) => Promise<void>;
+  /** What the homeserver sent that is no transaction at all. */
+  readonly onMisfit: (raw: string, reason: string) => Promise<void>;
+  readonly userExists: (userId: UserId) => Promise<boolean>;
+  /** More routes of ours on the same port. */
+  readonly mount: (app: express.Application) => void;
+}
+
+export interface ApplicationService {
+  readonly client: MatrixClient;
+  listen(host: string, port: number): Promise<void>;
+  /** Stops taking transactions; requests in progress are finished. */
+  close(): Promise<void>;
+  /** Tells the bridge library what it would otherwise ask the homeserver for. */
+  remember(roomId: RoomId, userId: UserId, membership: string): void;
+}
+
+/**
+ * The bridge library with our own intake below it: our routes come first, and the library's remain for what it does
+ * well (user queries, metrics, registration of users, profiles).
+ */
+export async function createApplicationService(options: ApplicationServiceOptions): Promise<ApplicationService> {
+  Logger.configure({ console: "off" });
+  const memberships = new MembershipCache();
+  const registration = AppServiceRegistration.fromObject(options.registration as never);
+  if (!registration) throw new Error("the registration is not one");
+  const bridge = new Bridge({
+    homeserverUrl: options.homeserverUrl,
+    domain: options.serverName,
+    registration,
+    disableStores: true,
+    disableContext: true,
+    suppressEcho: false,
+    logRequestOutcome: false,
+    eventValidation: undefined as never,
+    membershipCache: memberships,
+    intentOptions: {
+      clients: { dontCheckPowerLevel: true, enablePresence: false },
+      bot: { dontCheckPowerLevel: true, enablePresence: false },
+    },
+    controller: {
+      onEvent: () => {},
+      onUserQuery: async ({ getId }) => {
+        if (await options.userExists(getId() as UserId)) return {};
+        throw new AppserviceHttpError({ errcode: "M_NOT_FOUND", error: "There is no such agent" }, 404);
+      },
+    },
+  });
+  bridge.getPrometheusMetrics(false, options.registry);
+  await bridge.initialise();
+  const service = new DurableAppService(options);
+  return {
+    client: new MatrixClient(bridge, options.registration.id),
+    listen: (host, port) => bridge.listen(port, host, 511, service),
+    close: () => bridge.close(),
+    remember: (roomId, userId, membership) => memberships.setMemberEntry(roomId, userId, membership as never, {}),
+  };
+}
+
+class DurableAppService extends AppService {
+  readonly #app = express();
+  #server: http.Server | undefined;
+
+  constructor(options: ApplicationServiceOptions) {
+    super({ homeserverToken: options.registration.hs_token });
+    const fromHomeserver = requireToken(options.registration.hs_token);
+    this.#app.disable("x-powered-by").set("etag", false);
+    this.#app.put(
+      "/_matrix/app/v1/transactions/:transactionId",
+      fromHomeserver,
+      express.text({ type: () => true, limit: largestTransaction }),
+      async (request, response) => {
+        try {
+          await takeTransaction(String(request.body), options);
+          response.json({});
+        } catch (error) {
+          options.log.error({ err: error }, "a transaction could not be stored; the homeserver will send it again");
+          response.status(500).json({ errcode: "M_UNKNOWN", error: "The transaction could not be stored" });
+        }
+      },
+    );
+    this.#app.post("/_matrix/app/v1/ping", fromHomeserver, (_request, response) => {
+      response.json({});
+    });
+    options.mount(this.#app);
+    this.#app.use("/_matrix", fromHomeserver, super.expressApp);
+  }
+
+  override listen(port: number, host: string, backlog: number): Promise<void> {
+    const server = http.createServer(this.#app);
+    server.keepAliveTimeout = 65_000;
+    this.#server = server;
+    return new Promise((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(port, host, backlog, resolve);
+    });
+  }
+
+  override async close(): Promise<void> {
+    const server = this.#server;
+    if (!server) return;
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeIdleConnections();
+    });
+  }
+}
+
+async function takeTransaction(text: string, options: ApplicationServiceOptions): Promise<void> {
+  let events: unknown;
+  try {
+    events = (JSON.parse(text) as { events?: unknown } | null)?.events;
+  } catch (error) {
+    return options.onMisfit(text, `not JSON: ${messageOf(error)}`);
+  }
+  if (events === undefined) return;
+  if (!Array.isArray(events)) return options.onMisfit(text, "a transaction whose events are no list");
+  await options.onTransaction(events);
+}
+
+/** Only the header counts: a token in the query would stand in every log on the way. Compared in constant time. */
+function requireToken(token: string): RequestHandler {
+  const expected = Buffer.from(`Bearer ${token}`);
+  return (request, response, next) => {
+    const given = Buffer.from(request.headers.authorization ?? "");
+    const inQuery = request.query.access_token;
+    const agrees = given.length === expected.length && timingSafeEqual(given, expected);
+    if (agrees && (inQuery === undefined || inQuery === token)) next();
+    else response.status(403).json({ errcode: "M_FORBIDDEN", error: "Wrong or missing homeserver token" });
+  };
+}

@@ -1,0 +1,211 @@
+import type { Bridge } from "matrix-appservice-bridge";
+import { messageOf } from "../lib/errors.ts";
+import type { EventId, RoomId, UserId } from "../lib/ids.ts";
+
+/** As whom a request is made. The device makes the homeserver remember transaction ids across its own restart. */
+export interface Sender {
+  readonly userId: UserId;
+  readonly deviceId?: string;
+}
+
+/** The homeserver said no, or could not be reached. */
+export class HomeserverError extends Error {
+  override readonly name = "HomeserverError";
+  /** HTTP status; 0 when there was no answer. */
+  readonly status: number;
+  readonly errcode: string;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(what: string, thrown: unknown) {
+    const answer = (typeof thrown === "object" && thrown !== null ? thrown : {}) as {
+      statusCode?: number;
+      errcode?: string;
+      error?: string;
+      retryAfterMs?: number;
+    };
+    const status = answer.statusCode ?? 0;
+    const said = status === 0 ? messageOf(thrown) : `${status} ${answer.errcode ?? ""} ${answer.error ?? ""}`.trim();
+    super(`${what}: ${said}`, { cause: thrown });
+    this.status = status;
+    this.errcode = answer.errcode ?? "";
+    this.retryAfterMs = answer.retryAfterMs;
+  }
+
+  /** Trying again cannot help: the request itself is refused. */
+  get final(): boolean {
+    return this.status >= 400 && this.status < 500 && this.status !== 429 && this.status !== 408 && this.status !== 401;
+  }
+}
+
+type Json = Record<string, unknown>;
+type Query = Record<string, string | number | undefined>;
+
+const v3 = "/_matrix/client/v3";
+const enc = encodeURIComponent;
+
+/** The client-server API as any user of the application service, the bot included. */
+export class MatrixClient {
+  readonly #bridge: Bridge;
+  readonly #id: string;
+  /** Told when the homeserver did not answer, or answered as if it were gone. */
+  onUnreachable: () => void = () => {};
+
+  constructor(bridge: Bridge, applicationServiceId: string) {
+    this.#bridge = bridge;
+    this.#id = applicationServiceId;
+  }
+
+  get botUserId(): UserId {
+    return this.#bridge.botUserId as UserId;
+  }
+
+  async request(
+    method: "GET" | "POST" | "PUT",
+    path: string,
+    as?: Sender,
+    body?: Json,
+    query: Query = {},
+    timeoutMs = 60_000,
+  ): Promise<Json> {
+    const client = this.#bridge.getBot().getClient();
+    try {
+      return (await client.doRequest(
+        method,
+        path,
+        { ...defined(query), ...(as && { user_id: as.userId }), ...(as?.deviceId && { device_id: as.deviceId }) },
+        body,
+        timeoutMs,
+      )) as Json;
+    } catch (thrown) {
+      const error = new HomeserverError(`${method} ${path}`, thrown);
+      if (error.status === 0 || error.status >= 502) this.onUnreachable();
+      throw error;
+    }
+  }
+
+  /** Sends an event; the same sender, device and transaction id give the same event, for 24 hours. */
+  async send(as: Sender, roomId: RoomId, type: string, transactionId: string, content: Json): Promise<EventId> {
+    const path = `${v3}/rooms/${enc(roomId)}/send/${enc(type)}/${enc(transactionId)}`;
+    return (await this.request("PUT", path, as, content)).event_id as EventId;
+  }
+
+  async sendState(as: Sender, roomId: RoomId, type: string, stateKey: string, content: Json): Promise<EventId> {
+    const path = `${v3}/rooms/${enc(roomId)}/state/${enc(type)}/${enc(stateKey)}`;
+    return (await this.request("PUT", path, as, content)).event_id as EventId;
+  }
+
+  async join(as: Sender, roomId: RoomId): Promise<void> {
+    await this.request("POST", `${v3}/join/${enc(roomId)}`, as, {});
+  }
+
+  async leave(as: Sender, roomId: RoomId, reason: string): Promise<void> {
+    await this.request("POST", `${v3}/rooms/${enc(roomId)}/leave`, as, { reason });
+  }
+
+  async typing(as: Sender, roomId: RoomId, timeoutMs: number): Promise<void> {
+    const body = timeoutMs > 0 ? { typing: true, timeout: timeoutMs } : { typing: false };
+    await this.request("PUT", `${v3}/rooms/${enc(roomId)}/typing/${enc(as.userId)}`, as, body);
+  }
+
+  /** All current state events of a room, as the homeserver gives them. */
+  async roomState(as: Sender, roomId: RoomId): Promise<unknown[]> {
+    const state: unknown = await this.request("GET", `${v3}/rooms/${enc(roomId)}/state`, as);
+    return Array.isArray(state) ? state : [];
+  }
+
+  /** A page of a room's timeline towards the past, newest first; without `from`, from its end. */
+  async messagesBefore(
+    as: Sender,
+    roomId: RoomId,
+    from: string | undefined,
+    limit: number,
+  ): Promise<{ events: unknown[]; next: string | undefined }> {
+    const page = await this.request("GET", `${v3}/rooms/${enc(roomId)}/messages`, as, undefined, {
+      dir: "b",
+      from,
+      limit,
+    });
+    return {
+      events: Array.isArray(page.chunk) ? page.chunk : [],
+      next: typeof page.end === "string" ? page.end : undefined,
+    };
+  }
+
+  /** Uploads a file whole; returns its mxc:// address. */
+  async upload(as: Sender, content: Buffer, contentType: string, name: string): Promise<string> {
+    const client = this.#bridge.getBot().getClient();
+    try {
+      const answer = await client.doRequest(
+        "POST",
+        "/_matrix/media/v3/upload",
+        { filename: name, user_id: as.userId },
+        content,
+        60_000,
+        false,
+        contentType,
+      );
+      return String((answer as { content_uri: string }).content_uri);
+    } catch (thrown) {
+      throw new HomeserverError("uploading a file", thrown);
+    }
+  }
+
+  async createRoom(as: Sender, room: Json): Promise<RoomId> {
+    return (await this.request("POST", `${v3}/createRoom`, as, room)).room_id as RoomId;
+  }
+
+  async resolveAlias(alias: string): Promise<RoomId> {
+    return (await this.request("GET", `${v3}/directory/room/${enc(alias)}`)).room_id as RoomId;
+  }
+
+  /** Makes the user exist. Safe to repeat. */
+  async register(userId: UserId): Promise<void> {
+    try {
+      await this.#bridge.getIntent(userId).ensureRegistered();
+    } catch (thrown) {
+      throw new HomeserverError(`registering ${userId}`, thrown);
+    }
+  }
+
+  /** Makes the device exist (MSC4190: an application service may, without login). */
+  async putDevice(userId: UserId, deviceId: string, displayName: string): Promise<void> {
+    await this.request("PUT", `${v3}/devices/${enc(deviceId)}`, { userId }, { display_name: displayName });
+  }
+
+  async setProfile(userId: UserId, displayName: string, avatar: string | null): Promise<void> {
+    const intent = this.#bridge.getIntent(userId);
+    try {
+      await intent.setDisplayName(displayName);
+      if (avatar !== null) await intent.setAvatarUrl(avatar);
+    } catch (thrown) {
+      throw new HomeserverError(`profile of ${userId}`, thrown);
+    }
+  }
+
+  /** Asks the homeserver to send us what it holds back, at once. */
+  async ping(): Promise<void> {
+    await this.request("POST", `/_matrix/client/v1/appservice/${enc(this.#id)}/ping`, undefined, {}, {}, 15_000);
+  }
+
+  async whoami(): Promise<UserId> {
+    return (await this.request("GET", `${v3}/account/whoami`)).user_id as UserId;
+  }
+
+  async alive(): Promise<boolean> {
+    try {
+      await this.request("GET", "/_matrix/client/versions", undefined, undefined, {}, 5_000);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** What a user missed since a token, without waiting; see `sweep.ts`. */
+  async sync(userId: UserId, since: string | undefined, filter: Json): Promise<Json> {
+    const query = { since, filter: JSON.stringify(filter), timeout: 0, set_presence: "offline" };
+    return this.request("GET", `${v3}/sync`, { userId }, undefined, query);
+  }
+}
+
+const defined = (query: Query): Query =>
+  Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));

@@ -1,0 +1,71 @@
+import net from "node:net";
+import type { Clock } from "../lib/clock.ts";
+import type { MatrixClient } from "./client.ts";
+
+/**
+ * Notices that the homeserver went away and came back: an idle connection to it ends when its process does, and any
+ * request that found nobody tells as well. `onBack` is called once for each return.
+ */
+export class HomeserverWatch {
+  readonly #client: MatrixClient;
+  readonly #clock: Clock;
+  readonly #address: { host: string; port: number };
+  readonly #onBack: () => void;
+  readonly #stopped = new AbortController();
+  #socket: net.Socket | undefined;
+  #waiting = false;
+
+  constructor(client: MatrixClient, homeserverUrl: string, clock: Clock, onBack: () => void) {
+    const url = new URL(homeserverUrl);
+    this.#client = client;
+    this.#clock = clock;
+    this.#address = {
+      host: url.hostname.replace(/^\[|\]$/g, ""),
+      port: Number(url.port) || (url.protocol === "https:" ? 443 : 80),
+    };
+    this.#onBack = onBack;
+    client.onUnreachable = () => this.#gone();
+  }
+
+  start(): void {
+    if (this.#stopped.signal.aborted) return;
+    const socket = net.connect(this.#address);
+    let wasUp = false;
+    socket.once("connect", () => {
+      wasUp = true;
+      socket.unref();
+    });
+    socket.once("error", () => {});
+    socket.once("close", () => {
+      // Ending an idle connection is no news; that nobody listens any more is.
+      if (wasUp)
+        void this.#clock.sleep(200, this.#stopped.signal).then(
+          () => this.start(),
+          () => {},
+        );
+      else this.#gone();
+    });
+    this.#socket = socket;
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+    this.#socket?.destroy();
+  }
+
+  #gone(): void {
+    if (this.#waiting || this.#stopped.signal.aborted) return;
+    this.#waiting = true;
+    void this.#waitForReturn().catch(() => {});
+  }
+
+  async #waitForReturn(): Promise<void> {
+    this.#socket?.destroy();
+    do {
+      await this.#clock.sleep(500, this.#stopped.signal);
+    } while (!(await this.#client.alive()));
+    this.#waiting = false;
+    this.#onBack();
+    this.start();
+  }
+}

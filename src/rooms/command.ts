@@ -1,0 +1,202 @@
+import type { Agent, AgentDirectory } from "../agent/agent.ts";
+import { helpFor, readCommandLine, usageOf } from "../agent/command-line.ts";
+import { operate } from "../agent/operation.ts";
+import { includesLevel, type Level } from "../agent/permissions.ts";
+import type { Rights } from "../agent/rights.ts";
+import type { TurnRunner } from "../agent/runner.ts";
+import { utter } from "../agent/speech.ts";
+import type { AnyTool } from "../agent/tool.ts";
+import type { Toolbox } from "../agent/toolbox.ts";
+import type { StoredEvent } from "../database/events.ts";
+import type { History } from "../database/history.ts";
+import type { OutboxDraft } from "../database/outbox.ts";
+import type { RoomContext, Rooms } from "../database/rooms.ts";
+import type { Turns } from "../database/turns.ts";
+import type { Clock } from "../lib/clock.ts";
+import { UserError } from "../lib/errors.ts";
+import { digest, type UserId } from "../lib/ids.ts";
+import { splitUserId } from "../lib/matrix-id.ts";
+import { render } from "../lmml/render.ts";
+import type { Message } from "../matrix/message.ts";
+
+export interface CommandParts {
+  readonly prefix: string;
+  readonly botUserId: UserId;
+  readonly rights: Rights;
+  readonly rooms: Rooms;
+  readonly history: History;
+  readonly turns: Turns;
+  readonly directory: AgentDirectory;
+  readonly toolbox: Toolbox;
+  readonly runner: TurnRunner;
+  readonly clock: Clock;
+  readonly modelOf: (agent: Agent) => string;
+}
+
+interface Command {
+  readonly event: StoredEvent;
+  readonly message: Message;
+  readonly room: RoomContext;
+  readonly agentsHere: readonly Agent[];
+}
+
+interface Answer {
+  readonly text: string;
+  readonly outbox?: readonly OutboxDraft[];
+}
+
+/** Commands that are no tools. */
+const plain = {
+  help: { level: "chat", usage: "help [COMMAND]", says: "what can be commanded here" },
+  status: { level: "chat", usage: "status", says: "what the agent is doing, with which model and rights" },
+  stop: { level: "chat", usage: "stop", says: "ends the agent's running turn at once" },
+} as const satisfies Record<string, { level: Level; usage: string; says: string }>;
+
+/** People's commands: a human's own `m.text` that begins with the prefix. */
+export class Commands {
+  readonly #parts: CommandParts;
+
+  constructor(parts: CommandParts) {
+    this.#parts = parts;
+  }
+
+  /** Answers in the room; `undefined` when the message is no command, or by somebody who may not even talk here. */
+  readonly handle = async (command: Command): Promise<OutboxDraft[] | undefined> => {
+    const { prefix, rights } = this.#parts;
+    const { body } = command.message;
+    if (!body.startsWith(prefix) || !/^\p{L}/u.test(body.slice(prefix.length))) return undefined;
+    const level = await rights.of(command.event.sender);
+    if (!includesLevel(level, "chat")) return undefined;
+    let answer: Answer;
+    try {
+      answer = await this.#answer(command, level, body.slice(prefix.length).trim());
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      answer = { text: error.message };
+    }
+    const said = answer.text === "" ? [] : this.#say(command, answer.text);
+    return [...(answer.outbox ?? []), ...said];
+  };
+
+  async #answer(command: Command, level: Level, line: string): Promise<Answer> {
+    const [first = "", ...others] = line.split(/\s+/);
+    const named = command.agentsHere.find(
+      (agent) => first === agent.name || first === splitUserId(agent.userId).localpart,
+    );
+    const word = (named ? (others[0] ?? "help") : first).toLowerCase();
+    const rest = line
+      .slice(line.indexOf(named ? (others[0] ?? "") : first) + (named ? (others[0] ?? "") : first).length)
+      .trim();
+    const agents = named ? [named] : command.agentsHere;
+    if (word === "help") return { text: this.#help(agents, rest) };
+    if (word === "status")
+      return { text: (await Promise.all(agents.map((agent) => this.#status(agent, command)))).join("\n\n") };
+    const [agent, another] = agents;
+    if (!agent) return { text: "There is no agent here." };
+    if (another) {
+      const names = agents.map((one) => one.name).join(", ");
+      throw new UserError(
+        `Several agents are here (${names}). Name the one you mean: \`${this.#parts.prefix}${agent.name} ${line}\``,
+      );
+    }
+    if (word === "stop") return { text: await this.#stop(agent, command, level) };
+    const tool = this.#parts.toolbox.byCommand(agent, word);
+    if (!tool) throw new UserError(this.#unknown(agent, word));
+    return this.#run(agent, tool, command, level, rest);
+  }
+
+  async #run(agent: Agent, tool: AnyTool, { event, message }: Command, level: Level, line: string): Promise<Answer> {
+    const { prefix, rooms, history, directory, clock } = this.#parts;
+    let input: Record<string, unknown>;
+    try {
+      input = readCommandLine(tool, line);
+    } catch (error) {
+      if (error instanceof UserError) throw new UserError(`${error.message}\n\n${helpFor(tool, prefix)}`);
+      throw error;
+    }
+    const outcome = await operate(
+      { tool, input, by: "person", level, sources: [event.roomId] },
+      {
+        agent,
+        roomId: event.roomId,
+        threadId: message.threadId,
+        key: digest("command", event.eventId),
+        now: clock.now(),
+        rooms,
+        agents: directory,
+        signal: new AbortController().signal,
+      },
+      history,
+    );
+    const spoken = outcome.speaksIn === event.roomId;
+    const text =
+      typeof outcome.result === "string"
+        ? outcome.result
+        : spoken
+          ? ""
+          : `\`\`\`xml\n${render(outcome.result)}\n\`\`\``;
+    return { text, outbox: outcome.outbox ?? [] };
+  }
+
+  #help(agents: readonly Agent[], word: string): string {
+    const { prefix, toolbox } = this.#parts;
+    const tools = [...new Set(agents.flatMap((agent) => toolbox.of(agent)))].filter(
+      (tool) => tool.command !== undefined,
+    );
+    const asked = tools.find((tool) => tool.command === word || tool.name.toLowerCase() === word.toLowerCase());
+    if (asked) return helpFor(asked, prefix);
+    const lines = [
+      ...Object.values(plain).map((command) => `- \`${prefix}${command.usage}\`: ${command.says}`),
+      ...tools.map((tool) => `- \`${usageOf(tool, prefix)}\`: ${tool.description}`),
+    ];
+    const several = agents.length > 1 ? `\n\nSeveral agents are here: write \`${prefix}NAME COMMAND\`.` : "";
+    return `${lines.join("\n")}${several}`;
+  }
+
+  async #status(agent: Agent, { event }: Command): Promise<string> {
+    const { turns, modelOf, clock } = this.#parts;
+    const turn = await turns.running({ agent: agent.name, roomId: event.roomId });
+    const seconds = turn ? Math.round((clock.now().getTime() - turn.startedAt.getTime()) / 1000) : 0;
+    return [
+      `**${agent.displayName}** (${agent.userId})`,
+      `- model: ${modelOf(agent)}`,
+      `- mode: ${agent.settings.mode}`,
+      `- wakes by itself: ${agent.wakeUpTimerSeconds === null ? "never" : `after ${agent.wakeUpTimerSeconds} s without a turn`}`,
+      turn ? `- at work here: turn ${turn.number} (${turn.reason}), for ${seconds} s` : "- at work here: no",
+    ].join("\n");
+  }
+
+  /** Whoever a turn works for may stop it, and whoever may operate. */
+  async #stop(agent: Agent, { event }: Command, level: Level): Promise<string> {
+    const conversation = { agent: agent.name, roomId: event.roomId };
+    const turn = await this.#parts.turns.running(conversation);
+    if (!turn) return `${agent.displayName} is not at work here.`;
+    if (!turn.requesters.includes(event.sender) && !includesLevel(level, "operate")) {
+      throw new UserError(
+        `This turn works for ${turn.requesters.join(", ")}. To stop it you need the right to operate; you have: ${level}.`,
+      );
+    }
+    await this.#parts.runner.stop(conversation, event.sender);
+    return `${agent.displayName} was stopped.`;
+  }
+
+  #unknown(agent: Agent, word: string): string {
+    const { prefix, toolbox } = this.#parts;
+    const known = [...Object.keys(plain), ...toolbox.of(agent).flatMap((tool) => tool.command ?? [])].sort();
+    return `There is no command \`${prefix}${word}\`. Commands: ${known.map((name) => `\`${prefix}${name}\``).join(", ")}. \`${prefix}help\` explains them.`;
+  }
+
+  #say({ event, message, room, agentsHere }: Command, text: string): OutboxDraft[] {
+    const sender = room.botJoined ? this.#parts.botUserId : agentsHere[0]?.userId;
+    if (sender === undefined) return [];
+    return utter({
+      sender,
+      roomId: event.roomId,
+      text,
+      threadId: message.threadId,
+      replyTo: message.threadId === undefined ? event.eventId : undefined,
+      notice: true,
+      key: digest("command answer", event.eventId),
+    });
+  }
+}

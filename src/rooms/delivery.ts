@@ -1,0 +1,154 @@
+import { systemEvent } from "../context/ephemeris.ts";
+import type { Outbox, OutboxRow } from "../database/outbox.ts";
+import type { Clock } from "../lib/clock.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { EventId, RoomId, UserId } from "../lib/ids.ts";
+import type { Log } from "../lib/log.ts";
+import { Mailbox } from "../lib/mailbox.ts";
+import { render } from "../lmml/render.ts";
+import { HomeserverError, type MatrixClient, type Sender } from "../matrix/client.ts";
+
+/** 1, 2, 4 … seconds between attempts, up to this. */
+const longestPauseMs = 60_000;
+
+export interface DeliveryParts {
+  readonly outbox: Outbox;
+  readonly client: MatrixClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The device under which a user sends. */
+  readonly deviceOf: (userId: UserId) => Promise<string | undefined>;
+  /** Reads what the homeserver knows of our own messages, for rows that are older than its memory. */
+  readonly reconcile: () => Promise<void>;
+  readonly onSettled: (outcome: "sent" | "failed" | "retried") => void;
+}
+
+/** Sends the outbox: in order per room, many rooms side by side, each row until the homeserver has it or refuses it. */
+export class Delivery {
+  readonly #parts: DeliveryParts;
+  readonly #mailbox: Mailbox<RoomId>;
+  readonly #stopped = new AbortController();
+  /** Rooms whose first row is waiting for its next attempt. */
+  readonly #pausing = new Set<RoomId>();
+
+  constructor(parts: DeliveryParts) {
+    this.#parts = parts;
+    this.#mailbox = new Mailbox((roomId, error) => {
+      parts.log.error({ err: error, room: roomId }, "delivery failed and is tried again");
+      this.#later(roomId, 1_000);
+    });
+  }
+
+  /** Something waits to be sent into these rooms. */
+  nudge(roomIds: readonly RoomId[]): void {
+    if (this.#stopped.signal.aborted) return;
+    for (const roomId of new Set(roomIds)) {
+      if (!this.#pausing.has(roomId)) this.#mailbox.post(roomId, () => this.#sendRoom(roomId));
+    }
+  }
+
+  async start(): Promise<void> {
+    this.nudge(await this.#parts.outbox.roomsWithPending());
+  }
+
+  /** Ends after the requests in progress. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#mailbox.idle();
+  }
+
+  async #sendRoom(roomId: RoomId): Promise<void> {
+    for (;;) {
+      const rows = await this.#parts.outbox.take(roomId);
+      if (rows.length === 0) return;
+      for (const row of rows) {
+        if (this.#stopped.signal.aborted || !(await this.#sendRow(row))) return;
+      }
+    }
+  }
+
+  /** Returns whether the next row may be sent. */
+  async #sendRow(row: OutboxRow): Promise<boolean> {
+    const { outbox, log, onSettled } = this.#parts;
+    try {
+      if (row.forgotten && (await this.#wasSent(row))) return true;
+      await outbox.sent(row.id, await this.#send(row));
+      onSettled("sent");
+      return true;
+    } catch (error) {
+      if (!(error instanceof HomeserverError)) throw error;
+      if (error.final) {
+        log.warn({ room: row.roomId, sender: row.sender, kind: row.kind }, `not sent, and given up: ${error.message}`);
+        const told = systemEvent(
+          this.#parts.clock.now(),
+          `Something of yours for the room ${row.roomId} was refused by the homeserver and will not be sent: ${messageOf(error)}`,
+        );
+        await outbox.failed(row, error.message, render(told));
+        onSettled("failed");
+        return true;
+      }
+      const pause = error.retryAfterMs ?? Math.min(longestPauseMs, 1_000 * 2 ** Math.min(row.attempts - 1, 10));
+      log.info({ room: row.roomId, attempts: row.attempts, pause }, `not sent yet: ${error.message}`);
+      onSettled("retried");
+      this.#later(row.roomId, pause);
+      return false;
+    }
+  }
+
+  /** Beyond its memory the homeserver would take the row for a new one: the echo decides. */
+  async #wasSent(row: OutboxRow): Promise<boolean> {
+    await this.#parts.reconcile();
+    const eventId = await this.#parts.outbox.echoOf(row);
+    if (eventId !== undefined) await this.#parts.outbox.sent(row.id, eventId);
+    return eventId !== undefined;
+  }
+
+  async #send(row: OutboxRow): Promise<EventId | undefined> {
+    const { client } = this.#parts;
+    const deviceId = await this.#parts.deviceOf(row.sender);
+    const as: Sender = { userId: row.sender, ...(deviceId !== undefined && { deviceId }) };
+    const content = row.content as Record<string, unknown>;
+    switch (row.kind) {
+      case "join":
+        await client.join(as, row.roomId);
+        return undefined;
+      case "leave":
+        await client.leave(as, row.roomId, String(content.reason ?? ""));
+        return undefined;
+      case "file":
+        return client.send(as, row.roomId, "m.room.message", row.key, await this.#uploaded(as, content));
+      case "message":
+        return client.send(as, row.roomId, "m.room.message", row.key, content);
+    }
+  }
+
+  async #uploaded(as: Sender, content: Record<string, unknown>): Promise<Record<string, unknown>> {
+    const text = Buffer.from(String(content.text));
+    const name = String(content.name);
+    const url = await this.#parts.client.upload(as, text, "text/markdown", name);
+    return {
+      msgtype: "m.file",
+      body: name,
+      filename: name,
+      url,
+      info: { mimetype: "text/markdown", size: text.length },
+      "m.mentions": {},
+      "org.clevernet.key": content["org.clevernet.key"],
+      ...(typeof content.threadId === "string" && {
+        "m.relates_to": { rel_type: "m.thread", event_id: content.threadId },
+      }),
+    };
+  }
+
+  #later(roomId: RoomId, pauseMs: number): void {
+    if (this.#pausing.has(roomId)) return;
+    this.#pausing.add(roomId);
+    void this.#parts.clock.sleep(pauseMs, this.#stopped.signal).then(
+      () => {
+        this.#pausing.delete(roomId);
+        this.nudge([roomId]);
+      },
+      () => {},
+    );
+  }
+}

@@ -1,0 +1,128 @@
+import type { Agent, AgentDirectory } from "../agent/agent.ts";
+import type { Rights } from "../agent/rights.ts";
+import { utter } from "../agent/speech.ts";
+import { thoughtsRoomText } from "../context/ephemeris.ts";
+import type { History } from "../database/history.ts";
+import type { Rooms } from "../database/rooms.ts";
+import type { Clock } from "../lib/clock.ts";
+import { messageOf } from "../lib/errors.ts";
+import { type AgentName, digest, type RoomId } from "../lib/ids.ts";
+import type { Log } from "../lib/log.ts";
+import { Mailbox } from "../lib/mailbox.ts";
+import { parse } from "../lmml/parse.ts";
+import { HomeserverError, type MatrixClient } from "../matrix/client.ts";
+
+/** What is thought within this time comes as one message. */
+const gatherMs = 700;
+const entriesAtOnce = 40;
+
+export interface ThoughtsParts {
+  readonly client: MatrixClient;
+  readonly directory: AgentDirectory;
+  readonly history: History;
+  readonly rooms: Rooms;
+  readonly rights: Rights;
+  readonly serverName: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onOutbox: (roomIds: readonly RoomId[]) => void;
+}
+
+/**
+ * Shows owner and admins what an agent thinks, calls and is told, in a room that the bridge bot makes for them and
+ * that no agent ever enters.
+ */
+export class ThoughtsRooms {
+  readonly #parts: ThoughtsParts;
+  readonly #mailbox: Mailbox<AgentName>;
+  readonly #gathering = new Set<AgentName>();
+  readonly #stopped = new AbortController();
+
+  constructor(parts: ThoughtsParts) {
+    this.#parts = parts;
+    this.#mailbox = new Mailbox((agent, error) =>
+      parts.log.warn({ agent }, `thoughts are told later: ${messageOf(error)}`),
+    );
+  }
+
+  /** The agent has thought something. */
+  nudge(name: AgentName): void {
+    if (this.#gathering.has(name) || this.#stopped.signal.aborted) return;
+    this.#gathering.add(name);
+    this.#mailbox.post(name, async () => {
+      await this.#parts.clock.sleep(gatherMs, this.#stopped.signal).catch(() => {});
+      this.#gathering.delete(name);
+      await this.#tell(name);
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#mailbox.idle();
+  }
+
+  async #tell(name: AgentName): Promise<void> {
+    const { directory, history, client, onOutbox } = this.#parts;
+    const agent = await directory.find(name);
+    if (!agent) return;
+    for (;;) {
+      const entries = await history.untold(name, entriesAtOnce);
+      const last = entries.at(-1);
+      if (!last) return;
+      const roomId = agent.thoughtsRoom ?? (await this.#makeRoom(agent));
+      const text = thoughtsRoomText(
+        agent.displayName,
+        agent.userId,
+        entries.map(({ entry }) => parse(entry)),
+      );
+      const drafts = utter({
+        sender: client.botUserId,
+        roomId,
+        text,
+        notice: true,
+        key: digest("thoughts", agent.userId, last.id),
+      });
+      await history.tell(name, last.id, drafts);
+      onOutbox([roomId]);
+      if (entries.length < entriesAtOnce) return;
+    }
+  }
+
+  /** The alias makes it one room, even if the process dies before it has written down which. */
+  async #makeRoom(agent: Agent): Promise<RoomId> {
+    const { client, directory, rights, rooms, serverName } = this.#parts;
+    const bot = { userId: client.botUserId };
+    const alias = `clevernet_thoughts_${agent.name.replace(/[^a-z0-9._-]/g, "_")}`;
+    const readers = [...new Set([agent.owner, ...rights.admins])];
+    const room = {
+      preset: "private_chat",
+      name: `Thoughts of ${agent.displayName}`,
+      topic: `What ${agent.userId} thinks, calls and is told. No agent sees this room.`,
+      invite: readers,
+      initial_state: [{ type: "m.room.history_visibility", state_key: "", content: { history_visibility: "invited" } }],
+    };
+    let roomId: RoomId;
+    try {
+      roomId = await client.createRoom(bot, { ...room, room_alias_name: alias });
+    } catch (error) {
+      if (!(error instanceof HomeserverError && error.errcode === "M_ROOM_IN_USE")) throw error;
+      roomId = await this.#ownRoom(`#${alias}:${serverName}`, room);
+    }
+    await rooms.setKind(roomId, "thoughts");
+    await directory.table.thoughtsRoomMade(agent.name, roomId);
+    return roomId;
+  }
+
+  /** A room under our alias is ours only if the bot made it: anybody may have taken the alias first. */
+  async #ownRoom(alias: string, room: Record<string, unknown>): Promise<RoomId> {
+    const { client } = this.#parts;
+    const bot = { userId: client.botUserId };
+    const roomId = await client.resolveAlias(alias);
+    const state = await client.roomState(bot, roomId).catch(() => []);
+    const ours = state.some((event) => {
+      const { type, sender } = event as { type?: unknown; sender?: unknown };
+      return type === "m.room.create" && sender === client.botUserId;
+    });
+    return ours ? roomId : client.createRoom(bot, room);
+  }
+}

@@ -1,0 +1,55 @@
+import type { Events, StoredEvent } from "../database/events.ts";
+import type { Rooms } from "../database/rooms.ts";
+import type { UserId } from "../lib/ids.ts";
+import type { MatrixClient } from "../matrix/client.ts";
+import { type ClientEvent, readEvent } from "../matrix/events.ts";
+import { asIncoming } from "./intake.ts";
+import { type KindOf, snapshot } from "./project.ts";
+
+/** Events of the past that are read when an agent joins: the history window shows as many. */
+const pastEvents = 50;
+
+/**
+ * Reads what was before us when an agent joins a room: its state, and the end of its history. The homeserver pushes
+ * only what happens from then on. Safe to repeat; throws when the homeserver does not answer.
+ */
+export async function hydrate(
+  client: MatrixClient,
+  database: { events: Events; rooms: Rooms },
+  join: StoredEvent,
+  agent: UserId,
+  kindOf: KindOf,
+): Promise<void> {
+  const as = { userId: agent };
+  const [state, page] = await Promise.all([
+    client.roomState(as, join.roomId),
+    client.messagesBefore(as, join.roomId, undefined, pastEvents),
+  ]);
+  const read = (values: readonly unknown[]): ClientEvent[] =>
+    values.flatMap((value) => {
+      const event = readEvent({ ...(value as object), room_id: join.roomId });
+      return event.ok ? [event.event] : [];
+    });
+  const asStored = (event: ClientEvent) => ({
+    type: event.type,
+    stateKey: event.state_key ?? null,
+    content: event.content,
+    sender: event.sender,
+  });
+  // The page is newest first and may hold events that are on their way to us: only what precedes the join is the past.
+  const past = read(page.events);
+  const joinAt = past.findIndex((event) => event.event_id === join.eventId);
+  const before = past
+    .slice(joinAt + 1)
+    .filter((event) => event.type === "m.room.message" && event.content.body !== undefined);
+  const floor = await database.events.positionBefore(join.roomId, join.position);
+  const step = (join.position - floor) / (before.length + 1);
+  const placed = before.toReversed().map((event, index) => asIncoming(event, floor + step * (index + 1)));
+  await database.events.store(placed, "history");
+  await database.rooms.markAsHistory(
+    join.roomId,
+    placed.map((event) => event.eventId),
+  );
+  // Last, because it makes the agent a member: from then on there is nothing left to read.
+  await database.rooms.adopt(join.roomId, snapshot(read(state).map(asStored), kindOf), join.position);
+}

@@ -1,0 +1,54 @@
+import type { EventSource, Events, IncomingEvent, Misfit } from "../database/events.ts";
+import { digest, type RoomId } from "../lib/ids.ts";
+import type { Log } from "../lib/log.ts";
+import { type ClientEvent, readEvent } from "../matrix/events.ts";
+import { readMessage } from "../matrix/message.ts";
+
+/** Stores what the homeserver sends: every event, in order, before anything else is done with it. */
+export class Intake {
+  readonly #events: Events;
+  readonly #log: Log;
+  readonly #onStored: (roomIds: readonly RoomId[]) => void;
+
+  constructor(events: Events, log: Log, onStored: (roomIds: readonly RoomId[]) => void) {
+    this.#events = events;
+    this.#log = log;
+    this.#onStored = onStored;
+  }
+
+  /** Stores the events of a transaction; what cannot be stored as it is goes into quarantine. Rejects if the database does. */
+  async take(values: readonly unknown[], source: EventSource = "push"): Promise<void> {
+    const incoming: IncomingEvent[] = [];
+    const misfits: Misfit[] = [];
+    for (const value of values) {
+      const read = readEvent(value);
+      if (read.ok) incoming.push(asIncoming(read.event));
+      else misfits.push(misfit(JSON.stringify(value), read.reason));
+    }
+    if (misfits.length > 0) {
+      this.#log.warn({ reasons: misfits.map(({ reason }) => reason) }, "events were put into quarantine");
+      await this.#events.quarantine(misfits);
+    }
+    this.#onStored(await this.#events.store(incoming, source));
+  }
+
+  async takeMisfit(raw: string, reason: string): Promise<void> {
+    this.#log.warn({ reason }, "a transaction was put into quarantine");
+    await this.#events.quarantine([misfit(raw, reason)]);
+  }
+}
+
+export const asIncoming = (event: ClientEvent, position?: number): IncomingEvent => ({
+  eventId: event.event_id,
+  roomId: event.room_id,
+  type: event.type,
+  stateKey: event.state_key,
+  sender: event.sender,
+  sentAt: new Date(event.origin_server_ts),
+  content: event.content as never,
+  replaces: readMessage(event)?.replaces,
+  redacts: event.redacts,
+  position,
+});
+
+const misfit = (raw: string, reason: string): Misfit => ({ digest: digest(raw), reason, raw: Buffer.from(raw) });

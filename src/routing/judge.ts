@@ -1,0 +1,253 @@
+import type { Agent, AgentDirectory } from "../agent/agent.ts";
+import { includesLevel } from "../agent/permissions.ts";
+import type { Rights } from "../agent/rights.ts";
+import type { Scene, Sensor } from "../agent/sensor.ts";
+import { utter } from "../agent/speech.ts";
+import type { Events, StoredEvent } from "../database/events.ts";
+import type { Outbox, OutboxDraft } from "../database/outbox.ts";
+import type { RoomContext, Rooms } from "../database/rooms.ts";
+import type { Effects, WakeDraft } from "../database/routing.ts";
+import { digest, type EventId, type UserId } from "../lib/ids.ts";
+import type { Log } from "../lib/log.ts";
+import { agentName, type Message, readMessage } from "../matrix/message.ts";
+import { powerOf, readMember, readPowerLevels } from "../matrix/state.ts";
+import { answerInvite } from "./invite.ts";
+import { isShownState, project } from "./project.ts";
+
+/** A human's own message that begins like a command. Answers with what is to be said, or `undefined` if it is none. */
+export type CommandHandler = (command: {
+  readonly event: StoredEvent;
+  readonly message: Message;
+  readonly room: RoomContext;
+  readonly agentsHere: readonly Agent[];
+}) => Promise<OutboxDraft[] | undefined>;
+
+export interface JudgeParts {
+  readonly events: Events;
+  readonly rooms: Rooms;
+  readonly outbox: Outbox;
+  readonly directory: AgentDirectory;
+  readonly rights: Rights;
+  readonly sensors: readonly Sensor[];
+  readonly command: CommandHandler;
+  readonly serverName: string;
+  readonly botUserId: UserId;
+  readonly log: Log;
+}
+
+/** For whom a wake acts, and which chain of agent turns it belongs to. */
+interface Cause {
+  readonly requester: UserId | undefined;
+  readonly chain: string;
+  readonly byAgent: boolean;
+}
+
+/** Decides what follows from an event: what it changes in what we know, who wakes for it, and what is said at once. */
+export class Judge {
+  readonly #parts: JudgeParts;
+
+  constructor(parts: JudgeParts) {
+    this.#parts = parts;
+  }
+
+  readonly kindOf = (userId: UserId): "human" | "agent" | "bot" => {
+    if (userId === this.#parts.botUserId) return "bot";
+    return agentName(userId, this.#parts.serverName) === undefined ? "human" : "agent";
+  };
+
+  async judge(event: StoredEvent): Promise<Effects> {
+    if (event.source === "history") return { shownChars: lengthOf(event) };
+    const projected = project(event, this.kindOf);
+    const room = await this.#parts.rooms.context(event.roomId);
+    if (room.kind === "thoughts") return { ...projected, ...(await this.#answerMembership(event, room)) };
+    switch (event.type) {
+      case "m.room.member":
+        return { ...projected, shownChars: 0, ...(await this.#answerMembership(event, room)) };
+      case "m.room.message":
+        return this.#judgeMessage(event, room);
+      case "m.room.redaction":
+        await this.#redact(event, room);
+        return {};
+      case "m.room.encrypted":
+      case "m.room.encryption":
+        return { ...projected, outbox: await this.#sayThatWeCannotRead(event, room) };
+      default:
+        return { ...projected, ...(isShownState(event.type) && event.stateKey !== null && { shownChars: 0 }) };
+    }
+  }
+
+  async #answerMembership(event: StoredEvent, room: RoomContext): Promise<Pick<Effects, "outbox">> {
+    const userId = event.stateKey as UserId;
+    const name = event.type === "m.room.member" ? agentName(userId, this.#parts.serverName) : undefined;
+    if (name === undefined || readMember(event.content)?.membership !== "invite") return {};
+    const agent = await this.#parts.directory.find(name);
+    if (!agent) return {};
+    const invite = {
+      roomId: event.roomId,
+      agent,
+      inviter: event.sender,
+      key: event.eventId,
+      offLimits: room.kind !== "chat",
+    };
+    return { outbox: [await answerInvite(invite, this.#parts.rights)] };
+  }
+
+  async #judgeMessage(event: StoredEvent, room: RoomContext): Promise<Effects> {
+    const message = readMessage(event);
+    if (!message) return {};
+    if (message.replaces !== undefined) {
+      const original = await this.#parts.events.find(message.replaces);
+      if (original) await this.#applyEdits(original);
+      return {};
+    }
+    await this.#catchUp(event);
+    const echo =
+      typeof event.content["org.clevernet.key"] === "string" ? event.content["org.clevernet.key"] : undefined;
+    const sender = this.kindOf(event.sender);
+    const effects: Effects = {
+      shownChars: lengthOf(event),
+      ...(echo !== undefined && sender !== "human" && { echoOf: echo }),
+    };
+    if (sender === "bot" || message.msgtype === "m.notice" || room.state["m.room.encryption"]) return effects;
+    const agentsHere = await this.#agentsIn(room);
+    if (agentsHere.length === 0) return effects;
+    if (sender === "human" && message.msgtype === "m.text") {
+      const said = await this.#parts.command({ event, message, room, agentsHere });
+      if (said) return { ...effects, outbox: said };
+    }
+    const cause = await this.#causeOf(event, echo);
+    if (!cause) return effects;
+    const meant = await this.#whoIsMeant(event, message, room, agentsHere);
+    if (meant.length === 0) return effects;
+    if (cause.requester === undefined || !includesLevel(await this.#parts.rights.of(cause.requester), "chat")) {
+      const outbox = cause.byAgent ? [] : meant.flatMap(({ agent }) => closedDoor(agent, event));
+      return { ...effects, outbox };
+    }
+    const wakes = meant.map(
+      ({ agent, reason }): WakeDraft => ({
+        agent: agent.name,
+        roomId: event.roomId,
+        reason,
+        key: digest("event", event.eventId, agent.name),
+        eventId: event.eventId,
+        position: event.position,
+        chain: cause.chain,
+        ...(cause.requester && { requester: cause.requester }),
+      }),
+    );
+    return { ...effects, wakes, ...(cause.byAgent && { spendsChain: cause.chain }) };
+  }
+
+  /** A human's message begins a chain; an agent's goes on with the one its turn belongs to. */
+  async #causeOf(event: StoredEvent, echo: string | undefined): Promise<Cause | undefined> {
+    if (this.kindOf(event.sender) === "human") return { requester: event.sender, chain: event.eventId, byAgent: false };
+    const origin = echo === undefined ? undefined : await this.#parts.outbox.originOf(echo, event.sender);
+    if (!origin?.chain) return undefined;
+    const root = await this.#parts.events.find(origin.chain as EventId);
+    const requester = root?.sender ?? (await this.#ownerOf(event.sender));
+    return { requester, chain: origin.chain, byAgent: true };
+  }
+
+  async #ownerOf(userId: UserId): Promise<UserId | undefined> {
+    const name = agentName(userId, this.#parts.serverName);
+    return name && (await this.#parts.directory.find(name))?.owner;
+  }
+
+  async #whoIsMeant(event: StoredEvent, message: Message, room: RoomContext, agentsHere: readonly Agent[]) {
+    const meant: { agent: Agent; reason: WakeDraft["reason"] }[] = [];
+    const { events, sensors, log } = this.#parts;
+    for (const agent of agentsHere) {
+      if (agent.userId === event.sender) continue;
+      if (event.source === "sweep" && (await events.answeredLater(agent.name, event))) continue;
+      const scene: Scene = {
+        agent,
+        event,
+        message,
+        room,
+        agentsHere,
+        senderOf: async (eventId) => (await events.find(eventId))?.sender,
+        spokeIn: (threadId) => events.spokeIn(event.roomId, threadId, agent.userId),
+      };
+      for (const sensor of sensors) {
+        try {
+          const observation = await sensor.notice(scene);
+          if (!observation) continue;
+          meant.push({ agent, reason: observation.reason });
+          break;
+        } catch (error) {
+          log.error({ err: error, sensor: sensor.name, agent: agent.name, event: event.eventId }, "a sensor failed");
+        }
+      }
+    }
+    return meant;
+  }
+
+  async #agentsIn(room: RoomContext): Promise<Agent[]> {
+    const names = room.agents
+      .filter((one) => one.membership === "join")
+      .flatMap((one) => agentName(one.userId, this.#parts.serverName) ?? []);
+    const agents = await Promise.all(names.map((name) => this.#parts.directory.find(name)));
+    return agents.filter((agent) => agent !== undefined);
+  }
+
+  /** Edits and redactions may come before what they are about. */
+  async #catchUp(event: StoredEvent): Promise<void> {
+    await this.#applyEdits(event);
+    for (const redaction of await this.#parts.events.redactionsOf(event)) {
+      await this.#redact(redaction, await this.#parts.rooms.context(event.roomId));
+    }
+  }
+
+  /** Only edits by the sender of what they edit count. */
+  async #applyEdits(original: StoredEvent): Promise<void> {
+    const edit = await this.#parts.events.editOf(original);
+    const content = edit?.content["m.new_content"];
+    if (!edit || typeof content !== "object" || content === null) return;
+    // Where the message stands (thread, reply) is the original's business.
+    const relation = original.content["m.relates_to"];
+    await this.#parts.events.applyEdit(original.eventId, {
+      ...content,
+      ...(relation !== undefined && { "m.relates_to": relation }),
+    } as never);
+  }
+
+  async #redact(redaction: StoredEvent, room: RoomContext): Promise<void> {
+    if (redaction.redacts === null) return;
+    const target = await this.#parts.events.find(redaction.redacts);
+    if (!target || target.roomId !== redaction.roomId) return;
+    if (target.sender === redaction.sender || mayRedact(room, redaction.sender))
+      await this.#parts.events.redact(target.eventId);
+  }
+
+  async #sayThatWeCannotRead(event: StoredEvent, room: RoomContext): Promise<OutboxDraft[]> {
+    const agents = await this.#agentsIn(room);
+    return agents.flatMap((agent) =>
+      utter({
+        sender: agent.userId,
+        roomId: event.roomId,
+        text: "This room is encrypted, and I cannot read encrypted messages yet. Please talk to me in a room without encryption.",
+        notice: true,
+        key: digest("encrypted", agent.userId, event.roomId),
+      }),
+    );
+  }
+}
+
+/** Says once to a person that they may not talk to an agent, instead of keeping silent. */
+const closedDoor = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
+  utter({
+    sender: agent.userId,
+    roomId: event.roomId,
+    text: `${event.sender} has no permission to talk to me here. Those who run this bridge can give it ("chat" or more).`,
+    notice: true,
+    key: digest("closed", agent.userId, event.roomId, event.sender),
+  });
+
+const lengthOf = (event: StoredEvent): number =>
+  typeof event.content.body === "string" ? event.content.body.length : 0;
+
+/** Whether the room's power levels let somebody take away others' events. */
+function mayRedact(room: RoomContext, userId: UserId): boolean {
+  const levels = readPowerLevels(room.state["m.room.power_levels"] ?? {});
+  return powerOf(levels, userId) >= levels.redact;
+}

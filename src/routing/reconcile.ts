@@ -1,0 +1,154 @@
+import type { Agent, AgentDirectory } from "../agent/agent.ts";
+import type { Rights } from "../agent/rights.ts";
+import type { Events, IncomingEvent } from "../database/events.ts";
+import type { Outbox } from "../database/outbox.ts";
+import type { Rooms } from "../database/rooms.ts";
+import type { Clock } from "../lib/clock.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { EventId, RoomId } from "../lib/ids.ts";
+import type { Log } from "../lib/log.ts";
+import type { MatrixClient } from "../matrix/client.ts";
+import { readEvent } from "../matrix/events.ts";
+import { readMissed, type Swept, type SweptRoom } from "../matrix/sweep.ts";
+import { asIncoming } from "./intake.ts";
+import { answerInvite } from "./invite.ts";
+
+const everyMs = 15 * 60_000;
+/** Agents are swept one after the other with this pause, so that the homeserver has time for people. */
+const pauseMs = 20;
+
+export interface ReconcilerParts {
+  readonly client: MatrixClient;
+  readonly directory: AgentDirectory;
+  readonly events: Events;
+  readonly rooms: Rooms;
+  readonly outbox: Outbox;
+  readonly rights: Rights;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onStored: (roomIds: readonly RoomId[]) => void;
+  readonly onOutbox: (roomIds: readonly RoomId[]) => void;
+  /** Events that the sweep found and the push had not brought. */
+  readonly onFound: (count: number) => void;
+}
+
+/**
+ * Finds what the homeserver did not push: it keeps what it holds back in memory, and loses it with its process. Each
+ * agent's own record is read from where it was read last, and what is unknown goes the way of every other event.
+ */
+export class Reconciler {
+  readonly #parts: ReconcilerParts;
+  readonly #stopped = new AbortController();
+  #running: Promise<void> | undefined;
+  #again = false;
+
+  constructor(parts: ReconcilerParts) {
+    this.#parts = parts;
+  }
+
+  /** Sweeps now, and from then on regularly. */
+  start(): void {
+    void this.sweep();
+    void this.#repeat();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+  }
+
+  /** Sweeps all agents; a call during a sweep asks for one more after it. */
+  sweep(): Promise<void> {
+    if (this.#running) this.#again = true;
+    this.#running ??= this.#sweepAll().finally(() => {
+      this.#running = undefined;
+      if (this.#again && !this.#stopped.signal.aborted) {
+        this.#again = false;
+        void this.sweep();
+      }
+    });
+    return this.#running;
+  }
+
+  async #repeat(): Promise<void> {
+    try {
+      for (;;) {
+        await this.#parts.clock.sleep(everyMs, this.#stopped.signal);
+        await this.sweep();
+      }
+    } catch {
+      // Stopped.
+    }
+  }
+
+  async #sweepAll(): Promise<void> {
+    const { clock, directory, log } = this.#parts;
+    try {
+      for (const agent of await directory.all()) {
+        if (this.#stopped.signal.aborted) return;
+        if (!agent.registered) continue;
+        await this.#sweepAgent(agent);
+        await clock.sleep(pauseMs, this.#stopped.signal);
+      }
+    } catch (error) {
+      if (!this.#stopped.signal.aborted) log.warn(`the sweep stopped and is tried again later: ${messageOf(error)}`);
+    }
+  }
+
+  async #sweepAgent(agent: Agent): Promise<void> {
+    const { client, directory, events, log, onFound, onStored } = this.#parts;
+    const known = async (ids: readonly EventId[]) => (await events.positions(ids)).size > 0;
+    const swept = await readMissed(client, agent.userId, agent.syncToken ?? undefined, known);
+    let found = 0;
+    for (const room of swept.rooms) {
+      const missed = await this.#placeMissed(room);
+      if (missed.length === 0) continue;
+      found += missed.length;
+      onStored(await events.store(missed, "sweep"));
+    }
+    await this.#answerInvites(agent, swept);
+    await directory.table.sweptTo(agent.name, swept.next);
+    if (found > 0) log.info({ agent: agent.name, found }, "the sweep found events that were not pushed");
+    onFound(found);
+  }
+
+  /** What is unknown in a stretch of timeline, each with its place between the events that are known. */
+  async #placeMissed(room: SweptRoom): Promise<IncomingEvent[]> {
+    const read = room.events.flatMap((value) => {
+      const event = readEvent({ ...value, room_id: room.roomId });
+      return event.ok ? [event.event] : [];
+    });
+    const positions = await this.#parts.events.positions(read.map((event) => event.event_id));
+    const missed: IncomingEvent[] = [];
+    let run: typeof read = [];
+    for (const event of read) {
+      const position = positions.get(event.event_id);
+      if (position === undefined) {
+        run.push(event);
+        continue;
+      }
+      if (run.length > 0) {
+        const before = await this.#parts.events.positionBefore(room.roomId, position);
+        const step = (position - before) / (run.length + 1);
+        missed.push(...run.map((late, index) => asIncoming(late, before + step * (index + 1))));
+      }
+      run = [];
+    }
+    return [...missed, ...run.map((event) => asIncoming(event))];
+  }
+
+  /** A missed invite has no event id: its key is the room, the agent, and up to where the agent was read. */
+  async #answerInvites(agent: Agent, swept: Swept): Promise<void> {
+    for (const { roomId, inviter } of swept.invites) {
+      const known = await this.#parts.rooms.membership(roomId, agent.userId);
+      if (known === "invite" || known === "join") continue;
+      const room = await this.#parts.rooms.context(roomId);
+      const draft = await answerInvite(
+        { roomId, agent, inviter, key: agent.syncToken ?? "first", offLimits: room.kind !== "chat" },
+        this.#parts.rights,
+      );
+      await this.#parts.outbox.add([draft]);
+      this.#parts.onOutbox([roomId]);
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import type { Database } from "../database/connection.ts";
+import type { Events, StoredEvent } from "../database/events.ts";
+import type { Rooms } from "../database/rooms.ts";
+import { type Conversation, settle } from "../database/routing.ts";
+import type { Clock } from "../lib/clock.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { RoomId, UserId } from "../lib/ids.ts";
+import type { Log } from "../lib/log.ts";
+import { Mailbox } from "../lib/mailbox.ts";
+import type { MatrixClient } from "../matrix/client.ts";
+import { agentName } from "../matrix/message.ts";
+import { readMember } from "../matrix/state.ts";
+import { hydrate } from "./hydrate.ts";
+import type { Judge } from "./judge.ts";
+
+const batch = 100;
+/** A room whose routing failed (the homeserver was asked and did not answer) is tried again after this. */
+const retryAfterMs = 2_000;
+
+export interface RouterParts {
+  readonly database: Database;
+  readonly events: Events;
+  readonly rooms: Rooms;
+  readonly client: MatrixClient;
+  readonly judge: Judge;
+  readonly serverName: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onWoken: (conversations: readonly Conversation[]) => void;
+  readonly onOutbox: (roomIds: readonly RoomId[]) => void;
+  /** An agent's or the bot's membership changed. */
+  readonly onMembership: (roomId: RoomId, userId: UserId, membership: string) => void;
+}
+
+/** Takes stored events on, in room order: one room at a time, many rooms side by side. */
+export class Router {
+  readonly #parts: RouterParts;
+  readonly #mailbox: Mailbox<RoomId>;
+  readonly #stopped = new AbortController();
+
+  constructor(parts: RouterParts) {
+    this.#parts = parts;
+    this.#mailbox = new Mailbox((roomId, error) => {
+      if (this.#stopped.signal.aborted) return;
+      parts.log.error({ err: error, room: roomId }, `routing failed and is tried again: ${messageOf(error)}`);
+      void parts.clock.sleep(retryAfterMs, this.#stopped.signal).then(
+        () => this.route([roomId]),
+        () => {},
+      );
+    });
+  }
+
+  /** Something new is stored in these rooms. */
+  route(roomIds: readonly RoomId[]): void {
+    if (this.#stopped.signal.aborted) return;
+    for (const roomId of roomIds) this.#mailbox.post(roomId, () => this.#routeRoom(roomId));
+  }
+
+  /** Takes up what was stored and not routed before the process ended. */
+  async start(): Promise<void> {
+    this.route(await this.#parts.events.roomsWithPending());
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#mailbox.idle();
+  }
+
+  async #routeRoom(roomId: RoomId): Promise<void> {
+    for (;;) {
+      const pending = await this.#parts.events.pending(roomId, batch);
+      for (const event of pending) {
+        if (this.#stopped.signal.aborted) return;
+        await this.#routeEvent(event);
+      }
+      if (pending.length < batch) return;
+    }
+  }
+
+  async #routeEvent(event: StoredEvent): Promise<void> {
+    const { client, database, events, judge, rooms, serverName } = this.#parts;
+    const membership = event.type === "m.room.member" ? readMember(event.content)?.membership : undefined;
+    const member = event.stateKey as UserId;
+    const isAgent = membership !== undefined && agentName(member, serverName) !== undefined;
+    // The join is projected by what is read; only a first join has something to read.
+    if (isAgent && membership === "join" && (await rooms.membership(event.roomId, member)) !== "join") {
+      await hydrate(client, { events, rooms }, event, member, judge.kindOf);
+    }
+    const effects = await judge.judge(event);
+    const woken = await settle(database, event, effects);
+    if (membership !== undefined && judge.kindOf(member) !== "human")
+      this.#parts.onMembership(event.roomId, member, membership);
+    if (effects.outbox?.length) this.#parts.onOutbox(effects.outbox.map((draft) => draft.roomId));
+    if (woken.length > 0) this.#parts.onWoken(woken);
+  }
+}

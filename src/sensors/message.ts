@@ -1,0 +1,33 @@
+import type { Scene, Sensor } from "../agent/sensor.ts";
+import { addressedByName } from "../matrix/message.ts";
+
+/** Notices messages that are meant for the agent. */
+export const sensor: Sensor = {
+  name: "message",
+  description: "messages in a room that are addressed to the agent",
+  async notice(scene) {
+    return (await isMeant(scene)) ? { reason: "new event" } : undefined;
+  },
+};
+
+async function isMeant(scene: Scene): Promise<boolean> {
+  const { agent, message, room, agentsHere } = scene;
+  if (!message || message.msgtype === "m.notice" || message.replaces !== undefined) return false;
+  const { reply } = agent.settings;
+  const mentions = message.mentions?.userIds ?? [];
+  if (mentions.includes(agent.userId)) return true;
+  if (agentsHere.some((other) => mentions.includes(other.userId))) return false;
+  if (mentions.length === 0) {
+    if (addressedByName(message.body, [agent.userId, agent.displayName, agent.name])) return true;
+    const others = agentsHere.filter((other) => other.userId !== agent.userId);
+    if (others.some((other) => addressedByName(message.body, [other.userId, other.displayName, other.name])))
+      return false;
+  }
+  if (message.replyTo !== undefined && (await scene.senderOf(message.replyTo)) === agent.userId) return true;
+  if (reply === "mention") return false;
+  if (message.threadId !== undefined && (await scene.spokeIn(message.threadId))) return true;
+  if (reply === "always") return true;
+  const alone = agentsHere.length === 1 && room.humans === 1;
+  const direct = room.humans <= 1 && room.agents.some((one) => one.userId === agent.userId && one.direct);
+  return alone || direct;
+}

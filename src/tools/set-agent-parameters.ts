@@ -1,0 +1,20 @@
+import { z } from "zod";
+import { defineTool } from "../agent/tool.ts";
+import { element } from "../lmml/element.ts";
+
+export const tool = defineTool({
+  name: "SetAgentParameters",
+  set: "core",
+  command: "set",
+  description:
+    "Changes how you work until the bridge starts again: after how many seconds without a turn you wake by yourself.",
+  kind: "update",
+  repeatable: true,
+  input: z.object({
+    wakeUpTimerSeconds: z.coerce.number().int().min(60).max(10_800).describe("Seconds, from 60 to 10800"),
+  }),
+  async run({ wakeUpTimerSeconds }, { agent, agents }) {
+    await agents.table.setTimer(agent.name, wakeUpTimerSeconds);
+    return { result: element("agentParameters", { wakeUpTimerSeconds }) };
+  },
+});
