@@ -6,6 +6,9 @@ import { UserError } from "./lib/errors.ts";
 import { createLog } from "./lib/log.ts";
 import { readRegistration } from "./matrix/registration.ts";
 
+// The bridge library rests on `request`, whose deprecated calls are none of the operator's business.
+process.noDeprecation = true;
+
 const program = new Command("clevernet").description("A home for AI agents on Matrix.").showHelpAfterError();
 
 program

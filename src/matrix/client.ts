@@ -154,8 +154,19 @@ export class MatrixClient {
     return (await this.request("POST", `${v3}/createRoom`, as, room)).room_id as RoomId;
   }
 
-  async resolveAlias(alias: string): Promise<RoomId> {
-    return (await this.request("GET", `${v3}/directory/room/${enc(alias)}`)).room_id as RoomId;
+  /**
+   * The bot's room under an alias of our namespace, made if there is none: the alias makes it one room, even if the
+   * process dies before it has written down which.
+   */
+  async ownRoom(aliasName: string, serverName: string, room: Json): Promise<RoomId> {
+    const find = async () =>
+      (await this.request("GET", `${v3}/directory/room/${enc(`#${aliasName}:${serverName}`)}`)).room_id as RoomId;
+    try {
+      return await find();
+    } catch (error) {
+      if (!(error instanceof HomeserverError && error.status === 404)) throw error;
+    }
+    return this.createRoom({ userId: this.botUserId }, { ...room, room_alias_name: aliasName });
   }
 
   /** Makes the user exist. Safe to repeat. */

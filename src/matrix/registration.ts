@@ -20,7 +20,7 @@ export interface Registration {
   readonly "io.element.msc4190": boolean;
   readonly namespaces: {
     readonly users: readonly { readonly exclusive: boolean; readonly regex: string }[];
-    readonly aliases: readonly unknown[];
+    readonly aliases: readonly { readonly exclusive: boolean; readonly regex: string }[];
     readonly rooms: readonly unknown[];
   };
 }
@@ -34,9 +34,13 @@ interface RegistrationTerms {
 /** Localpart of the bridge bot. */
 export const botLocalpart = "clevernet";
 
+const literally = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+
 /** All agents of `serverName`, and no user of another server. */
-const agentsOf = (serverName: string): string =>
-  `@agent_.*:${serverName.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}`;
+const agentsOf = (serverName: string): string => `@agent_.*:${literally(serverName)}`;
+
+/** Names of the bridge's own rooms: nobody else can take one first. */
+const aliasesOf = (serverName: string): string => `#clevernet_.*:${literally(serverName)}`;
 
 /** A new registration with fresh tokens. */
 export const createRegistration = ({ serverName, url }: RegistrationTerms): Registration => ({
@@ -48,7 +52,11 @@ export const createRegistration = ({ serverName, url }: RegistrationTerms): Regi
   rate_limited: false,
   receive_ephemeral: false,
   "io.element.msc4190": true,
-  namespaces: { users: [{ exclusive: true, regex: agentsOf(serverName) }], aliases: [], rooms: [] },
+  namespaces: {
+    users: [{ exclusive: true, regex: agentsOf(serverName) }],
+    aliases: [{ exclusive: true, regex: aliasesOf(serverName) }],
+    rooms: [],
+  },
 });
 
 /**
@@ -68,6 +76,7 @@ const schemaFor = ({ serverName, url }: RegistrationTerms, dir: string) => {
   const token = z.string(freshTokens).refine((text) => /^(?!placeholder)\S+$/i.test(text), freshTokens);
   const regex = `'${agentsOf(serverName)}', because config.yaml says that the homeserver is ${serverName}`;
   const users = `one entry, { exclusive: true, regex: '${agentsOf(serverName)}' }`;
+  const aliases = `one entry, { exclusive: true, regex: '${aliasesOf(serverName)}' }`;
   const sameUrl = `${url}, which is bridge.url in config.yaml`;
   return z
     .object(
@@ -88,7 +97,15 @@ const schemaFor = ({ serverName, url }: RegistrationTerms, dir: string) => {
                 users,
               )
               .length(1, users),
-            aliases: z.array(z.unknown(), "a list").default([]),
+            aliases: z
+              .array(
+                z.object(
+                  { exclusive: z.literal(true, "true"), regex: z.literal(aliasesOf(serverName), aliases) },
+                  aliases,
+                ),
+                aliases,
+              )
+              .length(1, aliases),
             rooms: z.array(z.unknown(), "a list").default([]),
           },
           "users, aliases and rooms",

@@ -10,7 +10,7 @@ import { type AgentName, digest, type RoomId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { Mailbox } from "../lib/mailbox.ts";
 import { parse } from "../lmml/parse.ts";
-import { HomeserverError, type MatrixClient } from "../matrix/client.ts";
+import type { MatrixClient } from "../matrix/client.ts";
 
 /** What is thought within this time comes as one message. */
 const gatherMs = 700;
@@ -88,10 +88,8 @@ export class ThoughtsRooms {
     }
   }
 
-  /** The alias makes it one room, even if the process dies before it has written down which. */
   async #makeRoom(agent: Agent): Promise<RoomId> {
     const { client, directory, rights, rooms, serverName } = this.#parts;
-    const bot = { userId: client.botUserId };
     const alias = `clevernet_thoughts_${agent.name.replace(/[^a-z0-9._-]/g, "_")}`;
     const readers = [...new Set([agent.owner, ...rights.admins])];
     const room = {
@@ -101,28 +99,9 @@ export class ThoughtsRooms {
       invite: readers,
       initial_state: [{ type: "m.room.history_visibility", state_key: "", content: { history_visibility: "invited" } }],
     };
-    let roomId: RoomId;
-    try {
-      roomId = await client.createRoom(bot, { ...room, room_alias_name: alias });
-    } catch (error) {
-      if (!(error instanceof HomeserverError && error.errcode === "M_ROOM_IN_USE")) throw error;
-      roomId = await this.#ownRoom(`#${alias}:${serverName}`, room);
-    }
+    const roomId = await client.ownRoom(alias, serverName, room);
     await rooms.setKind(roomId, "thoughts");
     await directory.table.thoughtsRoomMade(agent.name, roomId);
     return roomId;
-  }
-
-  /** A room under our alias is ours only if the bot made it: anybody may have taken the alias first. */
-  async #ownRoom(alias: string, room: Record<string, unknown>): Promise<RoomId> {
-    const { client } = this.#parts;
-    const bot = { userId: client.botUserId };
-    const roomId = await client.resolveAlias(alias);
-    const state = await client.roomState(bot, roomId).catch(() => []);
-    const ours = state.some((event) => {
-      const { type, sender } = event as { type?: unknown; sender?: unknown };
-      return type === "m.room.create" && sender === client.botUserId;
-    });
-    return ours ? roomId : client.createRoom(bot, room);
   }
 }

@@ -1,6 +1,5 @@
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
-import type { RoomId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { HomeserverError, type MatrixClient } from "../matrix/client.ts";
 
@@ -17,7 +16,6 @@ export class Doorbell {
   readonly #client: MatrixClient;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #alias: string;
   readonly #serverName: string;
   readonly #stopped = new AbortController();
 
@@ -25,7 +23,6 @@ export class Doorbell {
     this.#client = client;
     this.#clock = clock;
     this.#log = log;
-    this.#alias = "clevernet_doorbell";
     this.#serverName = serverName;
   }
 
@@ -55,21 +52,11 @@ export class Doorbell {
     const bot = { userId: this.#client.botUserId };
     try {
       const rung = { at: this.#clock.now().getTime() };
-      await this.#client.sendState(bot, await this.#room(), "org.clevernet.doorbell", "", rung);
+      const room = { preset: "private_chat", name: "Clevernet's doorbell" };
+      const roomId = await this.#client.ownRoom("clevernet_doorbell", this.#serverName, room);
+      await this.#client.sendState(bot, roomId, "org.clevernet.doorbell", "", rung);
     } catch (error) {
       this.#log.info(`the doorbell could not be rung: ${messageOf(error)}`);
     }
-  }
-
-  async #room(): Promise<RoomId> {
-    try {
-      return await this.#client.resolveAlias(`#${this.#alias}:${this.#serverName}`);
-    } catch (error) {
-      if (!(error instanceof HomeserverError && error.status === 404)) throw error;
-    }
-    return this.#client.createRoom(
-      { userId: this.#client.botUserId },
-      { preset: "private_chat", name: "Clevernet's doorbell", room_alias_name: this.#alias },
-    );
   }
 }
