@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import type { z } from "zod";
 import type { Permissions } from "./agent/permissions.ts";
 import { type ConfiguredAgent, configSchema } from "./config-schema.ts";
@@ -28,6 +29,17 @@ export interface Config {
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What `demo` takes from the environment: the model to use, and the folder for programs that are fetched once. */
+export const demoEnvironment = (env: Environment = process.env) => ({
+  cacheDir: join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "clevernet-testbed"),
+  openRouterKey: env.OPENROUTER_API_KEY || undefined,
+  modelBaseUrl: env.MODEL_BASE_URL || undefined,
+  modelName: env.MODEL_NAME || undefined,
+  modelKey: env.MODEL_API_KEY || undefined,
+});
+
+export type DemoEnvironment = ReturnType<typeof demoEnvironment>;
 
 /**
  * Reads the configuration file. `${NAME}` in a value, outside `agents`, is taken from the environment; a secret may

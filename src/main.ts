@@ -1,6 +1,8 @@
 import { Command } from "commander";
 import { startBridge } from "./bridge.ts";
-import { loadConfig } from "./config.ts";
+import { demoEnvironment, loadConfig } from "./config.ts";
+import { resetDemo, sayInDemo, startDemo, stopDemo } from "./demo/demo.ts";
+import { startRehearsalModel } from "./demo/rehearsal-model.ts";
 import { init, rotateFolderTokens } from "./init.ts";
 import { UserError } from "./lib/errors.ts";
 import { createLog } from "./lib/log.ts";
@@ -54,6 +56,29 @@ program
   .action(async ({ rotateTokens, ...options }: Record<string, string> & { rotateTokens?: boolean }) => {
     process.stdout.write(rotateTokens ? await rotateFolderTokens(options.dir ?? ".") : await init(options as never));
   });
+
+const tell = (line: string): void => void process.stdout.write(`${line}\n`);
+const demo = program
+  .command("demo")
+  .description("start a homeserver, the bridge and an agent to talk to, all of it on this machine and in .demo/")
+  .action(() => startDemo(demoEnvironment(), tell));
+demo
+  .command("say <text...>")
+  .description("say something to the agent, and print what it answers")
+  .allowUnknownOption()
+  .action((words: string[]) => sayInDemo(words.join(" "), tell));
+demo
+  .command("stop")
+  .description("end all of it")
+  .action(() => stopDemo(tell));
+demo
+  .command("reset")
+  .description("end all of it, and delete .demo/")
+  .action(() => resetDemo(tell));
+demo
+  .command("rehearsal", { hidden: true })
+  .requiredOption("--port <port>")
+  .action(async ({ port }: { port: string }) => void (await startRehearsalModel({ port: Number(port) })));
 
 try {
   await program.parseAsync();
