@@ -23,3 +23,10 @@ language sql stable as $$
     else 0
   end
 $$;
+
+-- Who stands above a room's power levels: in room versions 12 and later, its creator.
+create function room_creator(room text) returns text
+language sql stable as $$
+  select case when content->>'room_version' ~ '^[0-9]{1,4}$' and (content->>'room_version')::int >= 12 then sender end
+  from room_state where room_id = room and type = 'm.room.create'
+$$;

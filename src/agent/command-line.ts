@@ -25,13 +25,13 @@ export function readCommandLine(tool: AnyTool, line: string): Record<string, unk
   );
 }
 
-/** How a command is written: `!say [--roomId …] CONTENT…`. */
+/** How a command is written: `!say [--roomId …] [--final] <content>`. */
 export function usageOf(tool: AnyTool, prefix: string): string {
   const positional = positionalFields(tool);
   const named = Object.keys(tool.input.shape).filter((field) => !positional.includes(field));
   const words = [
-    ...named.map((field) => `[--${field} …]`),
-    ...positional.map((field, index) => field.toUpperCase() + (index === positional.length - 1 ? "…" : "")),
+    ...named.map((field) => `[--${field}${isSwitch(tool.input.shape[field]) ? "" : " …"}]`),
+    ...positional.map((field) => `<${field}>`),
   ];
   return [`${prefix}${tool.command}`, ...words].join(" ");
 }
@@ -45,6 +45,10 @@ export function helpFor(tool: AnyTool, prefix: string): string {
 }
 
 const isOptional = (schema: unknown): boolean => (schema as z.ZodType).safeParse(undefined).success;
+
+/** Named without a value. */
+const isSwitch = (schema: unknown): boolean =>
+  (schema as z.ZodType).safeParse(true).success && !(schema as z.ZodType).safeParse("true").success;
 
 const positionalFields = (tool: AnyTool): string[] =>
   Object.entries(tool.input.shape)
@@ -60,8 +64,7 @@ function takeNamed(tool: AnyTool, line: string): { named: Record<string, unknown
     const field = found?.[1];
     if (!found || field === undefined || !(field in tool.input.shape)) return { named, rest };
     rest = rest.slice(found[0].length);
-    const schema = tool.input.shape[field] as unknown as z.ZodType;
-    if (schema.safeParse(true).success && !schema.safeParse("true").success) {
+    if (isSwitch(tool.input.shape[field])) {
       named[field] = true;
       continue;
     }

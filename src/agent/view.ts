@@ -211,6 +211,6 @@ const nameFromMembers = (members: readonly { userId: UserId; displayName: string
     .map((member) => member.displayName ?? member.userId)
     .join(", ");
 
-/** Power level 100 or more, or (room version 12) the room's creator. */
+/** Power level 100 or more, or above all levels. */
 const isRoomAdmin = (row: RoomRow, userId: UserId): boolean =>
   row.creator === userId || powerOf(readPowerLevels(row.powerLevels ?? {}), userId) >= 100;

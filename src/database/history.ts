@@ -25,6 +25,7 @@ export interface RoomRow {
   readonly shownChars: number;
   /** Content of `m.room.power_levels`. */
   readonly powerLevels: Record<string, unknown> | null;
+  /** Stands above all power levels: who made the room, from version 12 on. */
   readonly creator: UserId | null;
   /** How many rooms there are in all. */
   readonly total: number;
@@ -65,7 +66,7 @@ export class History {
             (select nullif(content->>'name', '') from room_state s where s.room_id = mine.room_id and s.type = 'm.room.name'),
             (select content->>'alias' from room_state s where s.room_id = mine.room_id and s.type = 'm.room.canonical_alias')) as name,
           (select content from room_state s where s.room_id = mine.room_id and s.type = 'm.room.power_levels') as "powerLevels",
-          (select sender from room_state s where s.room_id = mine.room_id and s.type = 'm.room.create') as creator,
+          room_creator(mine.room_id) as creator,
           (select count(*) from (
             select 1 from events e where e.room_id = mine.room_id and e.shown and e.position > mine.seen and e.sender <> ${userId}
             limit 1000) u) as unread

@@ -24,15 +24,17 @@ export class Queue {
   readonly #slots: Slot[] = [];
 
   constructor(database: Database, log: Log) {
-    this.#boss = new PgBoss({
-      db: adapter(database),
-      backend: "dir" in database.location ? "pglite" : "postgres",
+    const timing = {
       superviseIntervalSeconds: 5,
       monitorIntervalSeconds: 5,
       schedule: false,
       reindex: false,
       monitorVacuum: false,
-    });
+    };
+    this.#boss =
+      "url" in database.location
+        ? new PgBoss({ ...timing, connectionString: database.location.url, max: 4 })
+        : new PgBoss({ ...timing, db: embeddedAdapter(database), backend: "pglite" });
     this.#boss.on("error", (error) => log.warn({ err: error }, "job queue"));
   }
 
@@ -92,8 +94,8 @@ export class Queue {
   }
 }
 
-/** pg-boss on our own connections: texts of several statements must go by the simple protocol. */
-const adapter = ({ sql }: Database): BossDatabase => ({
+/** pg-boss on our one connection: texts of several statements must go by the simple protocol. */
+const embeddedAdapter = ({ sql }: Database): BossDatabase => ({
   async executeSql(text, values) {
     const result = values?.length ? await sql.unsafe(text, values as never[]) : await sql.unsafe(text).simple();
     return { rows: Array.isArray(result[0]) ? result.flat() : [...result] };

@@ -16,6 +16,8 @@ export interface RoomContext {
   readonly agents: readonly RoomAgent[];
   readonly humans: number;
   readonly botJoined: boolean;
+  /** Stands above all power levels: who made the room, from version 12 on. */
+  readonly creator: UserId | null;
 }
 
 export interface RoomSnapshot {
@@ -38,7 +40,8 @@ export class Rooms {
           coalesce((select jsonb_agg(jsonb_build_object('userId', user_id, 'membership', membership, 'direct', direct) order by user_id)
             from members where room_id = ${roomId} and kind = 'agent' and membership in ('join', 'invite')), '[]') as agents,
           (select count(*) from members where room_id = ${roomId} and kind = 'human' and membership = 'join') as humans,
-          exists (select 1 from members where room_id = ${roomId} and kind = 'bot' and membership = 'join') as "botJoined"`,
+          exists (select 1 from members where room_id = ${roomId} and kind = 'bot' and membership = 'join') as "botJoined",
+          room_creator(${roomId}) as creator`,
     );
     if (!row) throw new Error("a query without a table gave no row");
     return row;

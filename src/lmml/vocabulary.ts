@@ -48,6 +48,9 @@ const booleans: ReadonlySet<string> = new Set([
   "you",
   "directMessage",
   "truncated",
+  "edited",
+  "formattedDiffers",
+  "closed",
   "tainted",
 ]);
 

@@ -246,8 +246,8 @@ const closedDoor = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
 const lengthOf = (event: StoredEvent): number =>
   typeof event.content.body === "string" ? event.content.body.length : 0;
 
-/** Whether the room's power levels let somebody take away others' events. */
+/** Whether somebody may take away others' events. */
 function mayRedact(room: RoomContext, userId: UserId): boolean {
   const levels = readPowerLevels(room.state["m.room.power_levels"] ?? {});
-  return powerOf(levels, userId) >= levels.redact;
+  return room.creator === userId || powerOf(levels, userId) >= levels.redact;
 }

@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import { eventually } from "./poll.ts";
+
+const main = join(import.meta.dirname, "../../src/main.ts");
+
+/** The bridge as an operator runs it, a process of its own: it can be killed at any moment and started again. */
+export class BridgeProcess {
+  /** What it has logged, all its lives together. */
+  log = "";
+  readonly #configFile: string;
+  readonly #url: string;
+  #child: ChildProcess | undefined;
+
+  constructor(configFile: string, url: string) {
+    this.#configFile = configFile;
+    this.#url = url;
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  /** Resolves when it answers people, or (`ready: false`) when its port answers. */
+  async start({ ready = true } = {}): Promise<void> {
+    const child = spawn(process.execPath, [main, "start", "--config", this.#configFile], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.#child = child;
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on("data", (text) => {
+        this.log += text;
+        appendFileSync(`${this.#configFile}.log`, text);
+      });
+    }
+    const ended = once(child, "exit").then(([code]) => {
+      throw new Error(`the bridge ended with ${code}:\n${this.log.slice(-3_000)}`);
+    });
+    ended.catch(() => {});
+    const look = async () => {
+      const { ok } = await fetch(`${this.#url}/health/${ready ? "ready" : "live"}`);
+      return ok;
+    };
+    await Promise.race([ended, eventually(look, { within: 40_000, what: "the bridge to be ready" })]);
+  }
+
+  /** `kill -9`. */
+  async kill(): Promise<void> {
+    await this.#end("SIGKILL");
+  }
+
+  /** SIGTERM: it finishes what it can. Resolves with its exit code. */
+  async stop(): Promise<number | null> {
+    return this.#end("SIGTERM");
+  }
+
+  /** Freezes it, as a machine that sleeps; `SIGCONT` lets it go on. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    const ended = once(child, "exit");
+    child.kill(signal);
+    await ended;
+    return child.exitCode;
+  }
+}

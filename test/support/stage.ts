@@ -1,0 +1,234 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { type Database, openDatabase } from "../../src/database/connection.ts";
+import { BridgeProcess } from "./bridge-process.ts";
+import { freePort } from "./free-port.ts";
+import { startTestHomeserver, type TestHomeserver } from "./homeserver.ts";
+import { HttpProxy } from "./http-proxy.ts";
+import { eventually } from "./poll.ts";
+import type { TestDatabase } from "./postgres.ts";
+import { ScriptedModel } from "./scripted-model.ts";
+import { createSharedDatabase } from "./shared-postgres.ts";
+import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
+import { createUser, type TestUser } from "./user.ts";
+
+export interface StageOptions {
+  readonly database: "embedded" | "postgres";
+  /** Fields of `agent.json` by agent. Default: `helper` alone. */
+  readonly agents?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Default: everybody of the server may chat, `@admin` is admin. */
+  readonly permissions?: Readonly<Record<string, string>>;
+  /** A PostgreSQL of the test's own in place of the shared one. */
+  readonly postgresUrl?: string;
+}
+
+/**
+ * A homeserver, a database, a scripted model and a bridge, each behind a proxy that can hold or cut. The bridge is
+ * not started yet when the stage is set: the test scripts the model first.
+ */
+export class Stage {
+  readonly homeserver: TestHomeserver;
+  readonly model: ScriptedModel;
+  readonly bridge: BridgeProcess;
+  /** Between the bridge and Synapse, where the bridge asks. */
+  readonly toHomeserver: HttpProxy;
+  /** Between Synapse and the bridge, where Synapse pushes. */
+  readonly toBridge: HttpProxy;
+  readonly toModel: HttpProxy;
+  /** Between the bridge and PostgreSQL; absent on the embedded database. */
+  readonly toDatabase: TcpProxy | undefined;
+  readonly #location: { dir: string } | { url: string };
+  readonly #users: TestUser[] = [];
+  readonly #drop: () => Promise<void>;
+
+  private constructor(parts: Parts) {
+    this.homeserver = parts.homeserver;
+    this.model = parts.model;
+    this.bridge = parts.bridge;
+    this.toHomeserver = parts.toHomeserver;
+    this.toBridge = parts.toBridge;
+    this.toModel = parts.toModel;
+    this.toDatabase = parts.toDatabase;
+    this.#location = parts.location;
+    this.#drop = parts.drop;
+  }
+
+  static async set(options: StageOptions): Promise<Stage> {
+    const [bridgePort, proxyPort] = [await freePort(), await freePort()];
+    const homeserver = await startTestHomeserver({ applicationServicePort: proxyPort });
+    const bridgeUrl = `http://127.0.0.1:${bridgePort}`;
+    const [toBridge, toHomeserver, model] = await Promise.all([
+      HttpProxy.start(bridgeUrl, { port: proxyPort }),
+      HttpProxy.start(homeserver.url),
+      startModel(),
+    ]);
+    const toModel = await HttpProxy.start(model.url);
+    const own: TestDatabase | undefined =
+      options.database === "postgres" && options.postgresUrl === undefined ? await createSharedDatabase() : undefined;
+    const databaseUrl = options.postgresUrl ?? own?.url;
+    const toDatabase = databaseUrl === undefined ? undefined : await startTcpProxy(databaseUrl);
+    const location = databaseUrl === undefined ? { dir: join(homeserver.dir, "data") } : { url: databaseUrl };
+    const configFile = join(homeserver.dir, "config.yaml");
+    await writeFile(
+      configFile,
+      stringify({
+        homeserver: { url: toHomeserver.url, serverName: homeserver.serverName },
+        bridge: { url: homeserver.applicationServiceUrl, host: "127.0.0.1", port: bridgePort },
+        registration: homeserver.registrationFile,
+        database: toDatabase ? { url: toDatabase.url } : location,
+        model: { baseUrl: toModel.url, apiKey: "scripted", name: "scripted" },
+        permissions: options.permissions ?? {
+          [`@admin:${homeserver.serverName}`]: "admin",
+          [`@*:${homeserver.serverName}`]: "chat",
+        },
+        agents: withOwner(options.agents ?? { helper: {} }, homeserver.serverName),
+      }),
+    );
+    const bridge = new BridgeProcess(configFile, bridgeUrl);
+    const drop = async () => own?.drop();
+    return new Stage({ homeserver, model, bridge, toHomeserver, toBridge, toModel, toDatabase, location, drop });
+  }
+
+  agentId(name = "helper"): string {
+    return `@agent_${name}:${this.homeserver.serverName}`;
+  }
+
+  async user(name: string): Promise<TestUser> {
+    const user = await createUser(this.homeserver, name);
+    this.#users.push(user);
+    return user;
+  }
+
+  /** A direct room of the user with an agent that has joined it. */
+  async directRoom(user: TestUser, agent = "helper"): Promise<string> {
+    const room = await user.createDirectRoom(this.agentId(agent));
+    await user.waitForMembership(room, "join", this.agentId(agent));
+    return room;
+  }
+
+  /** A private room of the first user with the other users and agents, all of them joined. */
+  async room(creator: TestUser, others: readonly TestUser[], agents: readonly string[]): Promise<string> {
+    const ids = [...others.map(({ id }) => id), ...agents.map((agent) => this.agentId(agent))];
+    const room = await creator.createRoom({ preset: "private_chat", invite: ids });
+    for (const other of others) {
+      await other.waitForMembership(room, "invite");
+      await other.join(room);
+    }
+    for (const id of ids) await creator.waitForMembership(room, "join", id);
+    return room;
+  }
+
+  /** Runs a query; on the embedded database only while the bridge does not run. */
+  async query<Row extends object>(text: string): Promise<Row[]> {
+    const database: Database = await openDatabase(this.#location);
+    try {
+      return [...(await database.sql.unsafe<Row[]>(text))];
+    } finally {
+      await database.close();
+    }
+  }
+
+  /**
+   * What must hold after everything: nothing is left to route or to send, no turn is open, and every row of the
+   * outbox is one event in its room, in the order of the rows. On the embedded database the bridge is stopped for it.
+   */
+  async check(): Promise<void> {
+    const embedded = "dir" in this.#location;
+    const look = async () => {
+      const [left] = await this.query<Record<string, number>>(leftovers);
+      const open = Object.entries(left ?? {}).filter(([, count]) => count > 0);
+      if (open.length > 0) throw new Error(`left over: ${JSON.stringify(open)}`);
+      return true;
+    };
+    if (embedded) {
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      await this.bridge.stop();
+      await look();
+    } else await eventually(look, { within: 20_000, what: "everything to be routed, answered and sent" });
+    const sent = await this.query<SentRow>(
+      "select key, room_id as room, sender, event_id as event from outbox where kind in ('message', 'file') and state = 'sent' order by id",
+    );
+    const rooms = new Map<string, SentRow[]>();
+    for (const row of sent) rooms.set(row.room, [...(rooms.get(row.room) ?? []), row]);
+    for (const [room, rows] of rooms) await this.#checkRoom(room, rows);
+  }
+
+  /** Ends everything and removes its state. */
+  async strike(): Promise<void> {
+    for (const user of this.#users) user.stop();
+    await this.bridge.kill();
+    await Promise.all([this.toBridge.stop(), this.toHomeserver.stop(), this.toModel.stop(), this.toDatabase?.stop()]);
+    await this.homeserver.dispose();
+    await this.#drop();
+    await this.model.stop();
+  }
+
+  async #checkRoom(room: string, rows: readonly SentRow[]): Promise<void> {
+    const senders = new Set(rows.map((row) => row.sender));
+    const timeline = (await this.#timeline(room, rows[0]?.sender ?? "")).filter((event) => senders.has(event.sender));
+    const keys = timeline.map((event) => event.content["org.clevernet.key"]);
+    const expected = rows.map((row) => row.key);
+    if (JSON.stringify(keys) !== JSON.stringify(expected)) {
+      const said = timeline.map((event) => `${event.content["org.clevernet.key"]} ${event.content.body}`).join("\n");
+      throw new Error(`in ${room} the outbox has\n${expected.join("\n")}\nand the room\n${said}`);
+    }
+  }
+
+  /** The room's messages as one of our own users sees them, oldest first. */
+  async #timeline(room: string, as: string): Promise<TimelineEvent[]> {
+    const { url, registration } = this.homeserver;
+    const events: TimelineEvent[] = [];
+    let from: string | undefined;
+    do {
+      const query = new URLSearchParams({ dir: "b", limit: "200", user_id: as, ...(from !== undefined && { from }) });
+      const response = await fetch(`${url}/_matrix/client/v3/rooms/${encodeURIComponent(room)}/messages?${query}`, {
+        headers: { authorization: `Bearer ${registration.as_token}` },
+      });
+      const page = (await response.json()) as { chunk: TimelineEvent[]; end?: string };
+      events.unshift(...page.chunk.toReversed());
+      from = page.end;
+    } while (from !== undefined);
+    return events.filter((event) => event.type === "m.room.message" && event.content.body !== undefined);
+  }
+}
+
+interface Parts
+  extends Pick<Stage, "homeserver" | "model" | "bridge" | "toHomeserver" | "toBridge" | "toModel" | "toDatabase"> {
+  readonly location: { dir: string } | { url: string };
+  readonly drop: () => Promise<void>;
+}
+
+interface SentRow {
+  readonly key: string;
+  readonly room: string;
+  readonly sender: string;
+  readonly event: string;
+}
+
+interface TimelineEvent {
+  readonly type: string;
+  readonly sender: string;
+  readonly content: Readonly<Record<string, unknown>>;
+}
+
+const leftovers = `select
+  (select count(*) from events where routed_at is null) as "events to route",
+  (select count(*) from outbox where state = 'pending') as "rows to send",
+  (select count(*) from turns where state = 'running') as "open turns",
+  (select count(*) from wakes where turn_id is null) as "unread wakes",
+  (select count(*) from (select event_id from outbox where event_id is not null group by event_id having count(*) > 1) d) as "rows with one event"`;
+
+const withOwner = (agents: NonNullable<StageOptions["agents"]>, serverName: string) =>
+  Object.fromEntries(
+    Object.entries(agents).map(([name, fields]) => [
+      name,
+      { owner: `@admin:${serverName}`, wakeUpTimerSeconds: null, ...fields },
+    ]),
+  );
+
+async function startModel(): Promise<ScriptedModel> {
+  const model = new ScriptedModel();
+  await model.start();
+  return model;
+}
