@@ -1,5 +1,4 @@
 import { Command } from "commander";
-import { startBridge } from "./bridge.ts";
 import { demoEnvironment, loadConfig } from "./config.ts";
 import { resetDemo, sayInDemo, startDemo, stopDemo } from "./demo/demo.ts";
 import { startRehearsalModel } from "./demo/rehearsal-model.ts";
@@ -34,6 +33,7 @@ program
         });
       }
     });
+    const { startBridge } = await import("./bridge.ts");
     const bridge = await startBridge(config, registration, log, asked.signal);
     await ended;
     log.info("ending: what runs is finished or left to the next start");
