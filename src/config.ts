@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import type { z } from "zod";
 import type { Permissions } from "./agent/permissions.ts";
 import { type ConfiguredAgent, configSchema } from "./config-schema.ts";
+import type { DemoEnvironment } from "./demo/demo-config.ts";
 import { messageOf, UserError } from "./lib/errors.ts";
 import type { RoomId } from "./lib/ids.ts";
 import { isObject } from "./lib/json.ts";
@@ -30,16 +31,14 @@ export interface Config {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What `demo` takes from the environment: the model to use, and the folder for programs that are fetched once. */
-export const demoEnvironment = (env: Environment = process.env) => ({
+/** What the demo takes from the environment. */
+export const demoEnvironment = (env: Environment = process.env): DemoEnvironment => ({
   cacheDir: join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "clevernet-testbed"),
   openRouterKey: env.OPENROUTER_API_KEY || undefined,
   modelBaseUrl: env.MODEL_BASE_URL || undefined,
   modelName: env.MODEL_NAME || undefined,
   modelKey: env.MODEL_API_KEY || undefined,
 });
-
-export type DemoEnvironment = ReturnType<typeof demoEnvironment>;
 
 /**
  * Reads the configuration file. `${NAME}` in a value, outside `agents`, is taken from the environment; a secret may

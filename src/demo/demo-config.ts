@@ -1,12 +1,10 @@
 import { access, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { DemoEnvironment } from "../config.ts";
 import { UserError } from "../lib/errors.ts";
 import { digest } from "../lib/ids.ts";
 import { parseYaml } from "../lib/yaml.ts";
 import { createRegistration, writeRegistration } from "../matrix/registration.ts";
-import type { DemoState } from "./demo-state.ts";
-import { demoDir } from "./demo-state.ts";
+import { type DemoState, demoDir } from "./demo-state.ts";
 
 export const serverName = "localhost";
 export const configFile = join(demoDir, "config.yaml");
@@ -14,6 +12,17 @@ export const registrationFile = join(demoDir, "registration.yaml");
 
 /** The commented example is the template; its model and its agent are the demo's. */
 const template = join(import.meta.dirname, "../../config.yaml");
+
+/** What the person who starts the demo has set in the environment. */
+export interface DemoEnvironment {
+  /** Folder for programs that are fetched once, and shared by all clones. */
+  readonly cacheDir: string;
+  readonly openRouterKey: string | undefined;
+  readonly modelBaseUrl: string | undefined;
+  readonly modelName: string | undefined;
+  /** Key for `modelBaseUrl`. */
+  readonly modelKey: string | undefined;
+}
 
 /** The model that the agent thinks with. */
 export interface DemoModel {
@@ -33,8 +42,8 @@ export const chooseModel = async (environment: DemoEnvironment, { ports }: DemoS
   if (baseUrl) {
     if (!name)
       throw new UserError("MODEL_BASE_URL is set, and MODEL_NAME is not: set it to the name of a model there.");
-    const apiKey = modelKey && { apiKey: `\${MODEL_API_KEY}` };
-    return { rehearsal: false, section: { baseUrl, ...(apiKey || {}), name }, key: modelKey };
+    const apiKey = modelKey === undefined ? {} : { apiKey: `\${MODEL_API_KEY}` };
+    return { rehearsal: false, section: { baseUrl, ...apiKey, name }, key: modelKey };
   }
   if (openRouterKey) {
     const example = (await readTemplate()).getIn(["model", "name"]);

@@ -1,12 +1,12 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { DemoEnvironment } from "../config.ts";
 import { systemClock } from "../lib/clock.ts";
 import { UserError } from "../lib/errors.ts";
 import type { RoomId, UserId } from "../lib/ids.ts";
 import {
   chooseModel,
   configFile,
+  type DemoEnvironment,
   type DemoModel,
   registrationFile,
   serverName,
