@@ -83,7 +83,7 @@ export async function startBridge(
     ];
     const turns = new Turns(database, `${config.bridge.host}:${config.bridge.port}`);
     const rights = new Rights(config.permissions, rooms);
-    const directory = new AgentDirectory(database, log, (agent) => {
+    const directory = new AgentDirectory(database, clock, log, (agent) => {
       directory.table
         .setTimer(agent.name, agent.settings.wakeUpTimerSeconds)
         .catch((error: unknown) => log.warn(messageOf(error)));
@@ -143,7 +143,7 @@ export async function startBridge(
       deviceOf: async (userId) => {
         if (userId === client.botUserId) return botDevice;
         const name = agentName(userId, serverName);
-        return name && (await directory.table.find(name))?.deviceId;
+        return name && (await directory.recent(name))?.deviceId;
       },
       reconcile: () => reconciler.sweep(),
       onSettled: (outcome) => metrics.outbox.inc({ outcome }),

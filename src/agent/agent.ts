@@ -1,6 +1,7 @@
 import { type AgentRow, Agents } from "../database/agents.ts";
 import type { Database } from "../database/connection.ts";
 import { type FileRow, Files } from "../database/files.ts";
+import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import { type AgentName, digest, secret, type UserId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
@@ -21,6 +22,8 @@ export interface AgentSeed {
 }
 
 export const agentUserId = (name: AgentName, serverName: string): UserId => `@agent_${name}:${serverName}` as UserId;
+
+const recentMs = 1_000;
 
 const settingsFile = (name: AgentName): string => `/${name}/agent.json`;
 export const personaPath = (agent: Agent): string => agent.settings.personaFile ?? `agents:/${agent.name}/persona.md`;
@@ -53,10 +56,13 @@ export class AgentDirectory {
   readonly #log: Log;
   readonly #settings = new Map<AgentName, { version: number; settings: AgentSettings }>();
   readonly #onSettings: (agent: Agent) => void;
+  readonly #clock: Clock;
+  readonly #recent = new Map<AgentName, { readonly at: number; readonly agent: Promise<Agent | undefined> }>();
 
-  constructor(database: Database, log: Log, onSettings: (agent: Agent) => void = () => {}) {
+  constructor(database: Database, clock: Clock, log: Log, onSettings: (agent: Agent) => void = () => {}) {
     this.#agents = new Agents(database);
     this.#files = new Files(database);
+    this.#clock = clock;
     this.#log = log;
     this.#onSettings = onSettings;
   }
@@ -102,6 +108,17 @@ export class AgentDirectory {
       this.#files.read([{ share: "agents", path: settingsFile(name) }]),
     ]);
     return row && this.#complete(row, file);
+  }
+
+  /** The same, as it was at most a moment ago: for what is asked with every event. */
+  recent(name: AgentName): Promise<Agent | undefined> {
+    const now = this.#clock.monotonic();
+    const known = this.#recent.get(name);
+    if (known && now - known.at < recentMs) return known.agent;
+    const agent = this.find(name);
+    this.#recent.set(name, { at: now, agent });
+    agent.catch(() => this.#recent.delete(name));
+    return agent;
   }
 
   async all(): Promise<Agent[]> {

@@ -7,9 +7,11 @@ import type { AnyTool } from "./tool.ts";
 /** All tools there are, and which of them an agent has. */
 export class Toolbox {
   readonly #tools: readonly AnyTool[];
+  readonly #schemas: ReadonlyMap<AnyTool, ToolDefinition["parameters"]>;
 
   constructor(tools: readonly AnyTool[]) {
     this.#tools = tools.toSorted((a, b) => a.name.localeCompare(b.name));
+    this.#schemas = new Map(this.#tools.map((tool) => [tool, z.toJSONSchema(tool.input)]));
   }
 
   of(agent: Agent): readonly AnyTool[] {
@@ -21,7 +23,7 @@ export class Toolbox {
     return this.of(agent).map((tool) => ({
       name: nameFor(agent, tool),
       description: tool.description,
-      parameters: z.toJSONSchema(tool.input),
+      parameters: this.#schemas.get(tool) ?? {},
     }));
   }
 

@@ -134,14 +134,11 @@ export class View {
     viewer: Viewer,
     wakes: readonly TakenWake[],
   ): Promise<{ views: RoomView[]; leftOut: number; seen: number }> {
-    const [rows, waiting] = await Promise.all([
-      this.#history.rooms(viewer, roomsShown),
-      this.#history.firstWaiting(viewer),
-    ]);
+    const rows = await this.#history.rooms(viewer, roomsShown);
     const open = rows.filter((row) => row.readable).map((row) => row.roomId);
     const taken = wakes.map((wake) => wake.eventId).filter((id) => id !== null);
     const [events, members] = await Promise.all([
-      this.#history.events(viewer, open, waiting, eventsPerRoom, taken),
+      this.#history.events(viewer, open, rows[0]?.waiting ?? null, eventsPerRoom, taken),
       this.#history.members(open, [...this.#admins, viewer.userId], membersShown),
     ]);
     let seen = 0;

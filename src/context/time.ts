@@ -1,9 +1,11 @@
 /** The time of an event, ISO 8601 in UTC to the second: `2024-12-25T12:00:00Z`. */
 export const eventTime = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, "Z");
 
-/** The clock on the wall of a time zone (IANA name), with its offset: `2024-12-25 15:30:00 -0800`. */
-export const localTime = (at: Date, timeZone: string): string => {
-  const format = new Intl.DateTimeFormat("en-US", {
+/** Making one takes longer than using it a hundred times. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+const formatOf = (timeZone: string): Intl.DateTimeFormat =>
+  new Intl.DateTimeFormat("en-US", {
     timeZone,
     hourCycle: "h23",
     year: "numeric",
@@ -14,6 +16,11 @@ export const localTime = (at: Date, timeZone: string): string => {
     second: "2-digit",
     timeZoneName: "longOffset",
   });
+
+/** The clock on the wall of a time zone (IANA name), with its offset: `2024-12-25 15:30:00 -0800`. */
+export const localTime = (at: Date, timeZone: string): string => {
+  const format = formats.get(timeZone) ?? formatOf(timeZone);
+  formats.set(timeZone, format);
   const part = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]));
   const offset = /[+-]\d\d:\d\d/.exec(part.timeZoneName ?? "")?.[0].replace(":", "") ?? "+0000";
   return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second} ${offset}`;

@@ -34,6 +34,11 @@ export interface StoredEvent {
   readonly editedAt: Date | null;
 }
 
+export interface PendingEvent extends StoredEvent {
+  /** An edit or a redaction of it has come before it. */
+  readonly overtaken: boolean;
+}
+
 /** What the homeserver sent that cannot be stored as an event. */
 export interface Misfit {
   readonly digest: string;
@@ -86,10 +91,12 @@ export class Events {
   }
 
   /** The room's events that wait to be routed, in order of arrival. */
-  pending(roomId: RoomId, limit = 100): Promise<StoredEvent[]> {
+  pending(roomId: RoomId, limit = 100): Promise<PendingEvent[]> {
     return this.#database.run(
-      (sql) => sql<StoredEvent[]>`
-        select ${sql.unsafe(eventColumns)} from events e
+      (sql) => sql<PendingEvent[]>`
+        select ${sql.unsafe(eventColumns)}, exists (
+          select 1 from events later where later.replaces = e.event_id or later.redacts = e.event_id) as overtaken
+        from events e
         where e.room_id = ${roomId} and e.routed_at is null order by e.seq limit ${limit}`,
     );
   }

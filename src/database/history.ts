@@ -29,6 +29,8 @@ export interface RoomRow {
   readonly creator: UserId | null;
   /** How many rooms there are in all. */
   readonly total: number;
+  /** Place of the first event of the conversation that waits for a later turn; the same in every row. */
+  readonly waiting: number | null;
 }
 
 export interface MemberRow {
@@ -65,6 +67,7 @@ export class History {
           coalesce(
             (select nullif(content->>'name', '') from room_state s where s.room_id = mine.room_id and s.type = 'm.room.name'),
             (select content->>'alias' from room_state s where s.room_id = mine.room_id and s.type = 'm.room.canonical_alias')) as name,
+          (select min(position) from wakes w where w.agent = ${agent} and w.room_id = ${here} and w.turn_id is null) as waiting,
           (select content from room_state s where s.room_id = mine.room_id and s.type = 'm.room.power_levels') as "powerLevels",
           room_creator(mine.room_id) as creator,
           (select count(*) from (
@@ -115,16 +118,6 @@ export class History {
           order by user_id = any (${[...first]}) desc, kind = 'agent' desc, user_id limit ${perRoom}
         ) m`,
     );
-  }
-
-  /** Place of the first event in the conversation that waits for a later turn. */
-  async firstWaiting(viewer: Viewer): Promise<number | null> {
-    const [row] = await this.#database.run(
-      (sql) => sql<{ position: number | null }[]>`
-        select min(position) as position from wakes
-        where agent = ${viewer.agent} and room_id = ${viewer.here} and turn_id is null`,
-    );
-    return row?.position ?? null;
   }
 
   /** Whether everybody in the audience may read all of the sources. */

@@ -58,12 +58,12 @@ export class Outbox {
   }
 
   /** What waits to be sent into the room, oldest first, marked as being tried now. */
-  take(roomId: RoomId): Promise<OutboxRow[]> {
+  take(roomId: RoomId, limit: number): Promise<OutboxRow[]> {
     return this.#database.run(
       (sql) => sql<OutboxRow[]>`
         with tried as (
           update outbox set attempts = attempts + 1, first_tried_at = coalesce(first_tried_at, now())
-          where id in (select id from outbox where room_id = ${roomId} and state = 'pending' order by id limit 10)
+          where id in (select id from outbox where room_id = ${roomId} and state = 'pending' order by id limit ${limit})
           returning *
         )
         select id, key, room_id as "roomId", sender, kind, content, turn_id as "turnId", attempts,

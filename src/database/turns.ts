@@ -84,7 +84,8 @@ export class Turns {
 
   /**
    * Takes the conversation's open turn over (its epoch rises), or opens one for the oldest unread wakes. `idle`: there
-   * is nothing to do. `busy`: the agent works in as many conversations as it may.
+   * is nothing to do. `busy`: the agent works in as many conversations as it may, or somebody else has just opened a
+   * turn in this one.
    */
   async claim({ agent, roomId }: Conversation, maxConcurrent: number): Promise<Turn | "idle" | "busy"> {
     const [row] = await this.#database.run(
@@ -92,15 +93,13 @@ export class Turns {
         with resumed as (
           update turns set epoch = epoch + 1, runner = ${this.runner}
           where agent = ${agent} and room_id = ${roomId} and state = 'running' returning *
-        ), others as (
-          select count(*) as n from turns where agent = ${agent} and room_id <> ${roomId} and state = 'running'
         ), unread as (
           select * from wakes
           where agent = ${agent} and room_id = ${roomId} and turn_id is null and not exists (select 1 from resumed)
           order by id limit ${eventsPerTurn}
         ), counted as (
           update agents set turns = turns + 1, last_turn_at = now()
-          where name = ${agent} and exists (select 1 from unread) and (select n from others) < ${maxConcurrent}
+          where name = ${agent} and exists (select 1 from unread) and may_open_turn(name, ${roomId}, ${maxConcurrent})
           returning turns
         ), opened as (
           insert into turns (agent, room_id, number, reason, runner, requesters, chain)
@@ -168,7 +167,8 @@ export class Turns {
 
   /**
    * Writes a step with everything that follows from it, in one statement. Returns the agent's conversations that
-   * still wait. Throws `Fenced` when the turn is no longer this runner's.
+   * still wait. Throws `Fenced` when the turn is no longer this runner's. Safe to repeat: what this runner has written
+   * already stays.
    */
   async commit(turn: Turn, step: StepCommit): Promise<Conversation[]> {
     const usage = step.usage;
@@ -181,6 +181,9 @@ export class Turns {
             ended_at = case when ${step.ends ?? false} then now() end
           where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running'
           returning *
+        ), repeated as (
+          select t.id from turns t join steps s on s.turn_id = t.id
+          where t.id = ${turn.id} and t.epoch = ${turn.epoch} and s.n = ${step.n} and s.name = ${step.name} and s.state = 'done'
         ), step as (
           insert into steps (turn_id, n, name, state, result)
           select id, ${step.n}, ${step.name}, 'done', ${sql.json(step.result)} from live
@@ -204,7 +207,7 @@ export class Turns {
         ), sending as (
           ${insertOutbox(sql, step.outbox ?? [], "live", turn.id)}
         )
-        select exists (select 1 from live) as live, case when ${step.ends ?? false} then
+        select exists (select 1 from live) or exists (select 1 from repeated) as live, case when ${step.ends ?? false} then
           (select coalesce(jsonb_agg(distinct jsonb_build_object('agent', agent, 'roomId', room_id)), '[]')
             from wakes where agent = ${turn.agent} and turn_id is null) else '[]' end as waiting`,
     );

@@ -8,6 +8,7 @@ import { Mailbox } from "../lib/mailbox.ts";
 import { render } from "../lmml/render.ts";
 import { HomeserverError, type MatrixClient, type Sender } from "../matrix/client.ts";
 
+const rowsAtOnce = 10;
 /** 1, 2, 4 … seconds between attempts, up to this. */
 const longestPauseMs = 60_000;
 
@@ -58,12 +59,12 @@ export class Delivery {
   }
 
   async #sendRoom(roomId: RoomId): Promise<void> {
-    for (;;) {
-      const rows = await this.#parts.outbox.take(roomId);
-      if (rows.length === 0) return;
+    for (let full = true; full; ) {
+      const rows = await this.#parts.outbox.take(roomId, rowsAtOnce);
       for (const row of rows) {
         if (this.#stopped.signal.aborted || !(await this.#sendRow(row))) return;
       }
+      full = rows.length === rowsAtOnce;
     }
   }
 

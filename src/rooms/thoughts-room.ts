@@ -63,7 +63,7 @@ export class ThoughtsRooms {
 
   async #tell(name: AgentName): Promise<void> {
     const { directory, history, client, onOutbox } = this.#parts;
-    const agent = await directory.find(name);
+    const agent = await directory.recent(name);
     if (!agent) return;
     for (;;) {
       const entries = await history.untold(name, entriesAtOnce);

@@ -3,7 +3,7 @@ import { includesLevel } from "../agent/permissions.ts";
 import type { Rights } from "../agent/rights.ts";
 import type { Scene, Sensor } from "../agent/sensor.ts";
 import { utter } from "../agent/speech.ts";
-import type { Events, StoredEvent } from "../database/events.ts";
+import type { Events, PendingEvent, StoredEvent } from "../database/events.ts";
 import type { Outbox, OutboxDraft } from "../database/outbox.ts";
 import type { RoomContext, Rooms } from "../database/rooms.ts";
 import type { Effects, WakeDraft } from "../database/routing.ts";
@@ -55,7 +55,7 @@ export class Judge {
     return agentName(userId, this.#parts.serverName) === undefined ? "human" : "agent";
   };
 
-  async judge(event: StoredEvent): Promise<Effects> {
+  async judge(event: PendingEvent): Promise<Effects> {
     if (event.source === "history") return { shownChars: lengthOf(event) };
     const projected = project(event, this.kindOf);
     const room = await this.#parts.rooms.context(event.roomId);
@@ -92,7 +92,7 @@ export class Judge {
     return { outbox: [await answerInvite(invite, this.#parts.rights)] };
   }
 
-  async #judgeMessage(event: StoredEvent, room: RoomContext): Promise<Effects> {
+  async #judgeMessage(event: PendingEvent, room: RoomContext): Promise<Effects> {
     const message = readMessage(event);
     if (!message) return {};
     if (message.replaces !== undefined) {
@@ -100,7 +100,7 @@ export class Judge {
       if (original) await this.#applyEdits(original);
       return {};
     }
-    await this.#catchUp(event);
+    if (event.overtaken) await this.#catchUp(event);
     const echo =
       typeof event.content["org.clevernet.key"] === "string" ? event.content["org.clevernet.key"] : undefined;
     const sender = this.kindOf(event.sender);
@@ -109,6 +109,7 @@ export class Judge {
       ...(echo !== undefined && sender !== "human" && { echoOf: echo }),
     };
     if (sender === "bot" || message.msgtype === "m.notice" || room.state["m.room.encryption"]) return effects;
+    if (room.agents.every((agent) => agent.userId === event.sender)) return effects;
     const agentsHere = await this.#agentsIn(room);
     if (agentsHere.length === 0) return effects;
     if (sender === "human" && message.msgtype === "m.text") {
@@ -186,7 +187,7 @@ export class Judge {
     const names = room.agents
       .filter((one) => one.membership === "join")
       .flatMap((one) => agentName(one.userId, this.#parts.serverName) ?? []);
-    const agents = await Promise.all(names.map((name) => this.#parts.directory.find(name)));
+    const agents = await Promise.all(names.map((name) => this.#parts.directory.recent(name)));
     return agents.filter((agent) => agent !== undefined);
   }
 

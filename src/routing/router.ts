@@ -1,5 +1,5 @@
 import type { Database } from "../database/connection.ts";
-import type { Events, StoredEvent } from "../database/events.ts";
+import type { Events, PendingEvent } from "../database/events.ts";
 import type { Rooms } from "../database/rooms.ts";
 import { type Conversation, settle } from "../database/routing.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -77,7 +77,7 @@ export class Router {
     }
   }
 
-  async #routeEvent(event: StoredEvent): Promise<void> {
+  async #routeEvent(event: PendingEvent): Promise<void> {
     const { client, database, events, judge, rooms, serverName } = this.#parts;
     const membership = event.type === "m.room.member" ? readMember(event.content)?.membership : undefined;
     const member = event.stateKey as UserId;

@@ -25,10 +25,10 @@ export const tool = defineTool({
   async run({ content, final, replyTo, ...input }, { agent, key, now, rooms, roomId: here, threadId: hereThread }) {
     const roomId = (input.roomId ?? here) as RoomId;
     if (roomId === HOME) throw new UserError("Name the room to speak in: there is no room here.");
-    if ((await rooms.membership(roomId, agent.userId)) !== "join") {
+    const { agents, state } = await rooms.context(roomId);
+    if (!agents.some(({ userId, membership }) => userId === agent.userId && membership === "join")) {
       throw new UserError(`You are not in the room ${roomId}. Speak in one of the rooms that you are shown.`);
     }
-    const { state } = await rooms.context(roomId);
     if (state["m.room.encryption"]) throw new UserError(`The room ${roomId} is encrypted: you cannot speak there.`);
     const threadId = (input.threadId ?? (roomId === here ? hereThread : undefined)) as EventId | undefined;
     const members = content.includes("@") ? await rooms.joined(roomId) : [];
