@@ -1,7 +1,7 @@
 import { userInfo } from "node:os";
 import { digest } from "../lib/ids.ts";
-import { run, runFetching } from "./fetching.ts";
 import type { HomeserverSettings } from "./homeserver-config.ts";
+import { run, runFetching } from "./program.ts";
 import { pythonArguments, type SynapseCommand, synapseVersion } from "./synapse-command.ts";
 
 const image = `docker.io/matrixdotorg/synapse:v${synapseVersion}`;

@@ -6,7 +6,7 @@ import { execa } from "execa";
 import { z } from "zod";
 import { systemClock } from "../lib/clock.ts";
 import { UserError } from "../lib/errors.ts";
-import { run } from "./fetching.ts";
+import { run } from "./program.ts";
 
 const startMs = 60_000;
 const stopMs = 10_000;

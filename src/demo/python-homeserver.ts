@@ -2,7 +2,7 @@ import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { UserError } from "../lib/errors.ts";
 import { secret } from "../lib/ids.ts";
-import { run, runFetching } from "./fetching.ts";
+import { run, runFetching } from "./program.ts";
 import { synapseVersion } from "./synapse-command.ts";
 
 const has = (python: string, script: string): Promise<boolean> =>

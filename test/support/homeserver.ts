@@ -1,0 +1,59 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startHomeserver } from "../../src/demo/homeserver.ts";
+import type { Homeserver } from "../../src/demo/homeserver-process.ts";
+import { createRegistration, type Registration, writeRegistration } from "../../src/matrix/registration.ts";
+import { cacheDir } from "./cache-dir.ts";
+import { freePort } from "./free-port.ts";
+
+export interface TestHomeserver {
+  readonly url: string;
+  readonly serverName: string;
+  /** The process: to stop, kill and restart it, and to read its log. */
+  readonly synapse: Homeserver;
+  /** Folder of its state, for whatever else belongs to the test; removed by `dispose`. */
+  readonly dir: string;
+  readonly registration: Registration;
+  readonly registrationFile: string;
+  /** URL at which it expects the application service. */
+  readonly applicationServiceUrl: string;
+  /** Ends it and removes its state. */
+  dispose(): Promise<void>;
+}
+
+/** Starts a Synapse of its own, with an empty database, that knows Clevernet as an application service. */
+export async function startTestHomeserver(
+  options: { applicationServicePort?: number; extraConfig?: Readonly<Record<string, unknown>> } = {},
+): Promise<TestHomeserver> {
+  const { applicationServicePort = await freePort(), extraConfig = {} } = options;
+  const serverName = "clevernet.test";
+  const applicationServiceUrl = `http://127.0.0.1:${applicationServicePort}`;
+  const dir = await mkdtemp(join(tmpdir(), "clevernet-homeserver-"));
+  const registration = createRegistration({ serverName, url: applicationServiceUrl });
+  const registrationFile = join(dir, "registration.yaml");
+  await writeRegistration(registrationFile, registration);
+  const synapse = await startHomeserver({
+    dir,
+    port: await freePort(),
+    serverName,
+    registrations: [registrationFile],
+    extraConfig,
+    logLevel: "INFO",
+    cacheDir,
+    onProgress: () => {},
+  });
+  return {
+    url: synapse.url,
+    serverName,
+    synapse,
+    dir,
+    registration,
+    registrationFile,
+    applicationServiceUrl,
+    async dispose() {
+      await synapse.kill();
+      await rm(dir, { recursive: true });
+    },
+  };
+}
