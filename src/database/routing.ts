@@ -54,12 +54,14 @@ export interface Conversation {
 /** Agent-to-agent turns that one human event may cause in all. */
 export const chainBudget = 6;
 
-/** Part of a statement: stores the given wakes, once for each row of the table or expression `once`. */
-export const insertWakes = (sql: Sql, wakes: readonly WakeDraft[], once: string) => sql`
+/** Part of a statement: stores the first of the given wakes, as many as the table or expression `allowed` has as `most`. */
+const insertWakes = (sql: Sql, wakes: readonly WakeDraft[], allowed: string) => sql`
   insert into wakes (key, agent, room_id, reason, event_id, position, requester, chain, note)
   select w.key, w.agent, w."roomId", w.reason, w."eventId", w.position, w.requester, w.chain, w.note
-  from jsonb_to_recordset(${sql.json(wakes as unknown as Json)}) as w(key text, agent text, "roomId" text, reason text,
-    "eventId" text, position float8, requester text, chain text, note text), ${sql(once)}
+  from ${sql(allowed)}, rows from (jsonb_to_recordset(${sql.json(wakes as unknown as Json)}) as (key text, agent text,
+    "roomId" text, reason text, "eventId" text, position float8, requester text, chain text, note text)) with ordinality
+    as w(key, agent, "roomId", reason, "eventId", position, requester, chain, note, n)
+  where w.n <= most
   on conflict (key) do nothing
   returning agent, room_id as "roomId"`;
 
@@ -102,12 +104,12 @@ export async function settle(database: Database, event: StoredEvent, effects: Ef
       ), spent as (
         insert into chains (root, spent)
         select ${effects.spendsChain ?? ""}, ${wakes.length} from routed
-        where ${effects.spendsChain !== undefined && wakes.length > 0 && wakes.length <= chainBudget}
+        where ${effects.spendsChain !== undefined && wakes.length > 0}
         on conflict (root) do update set spent = chains.spent + excluded.spent
-        where chains.spent + excluded.spent <= ${chainBudget}
-        returning root
+        returning spent - ${wakes.length} as before
       ), allowed as (
-        select 1 from routed where ${effects.spendsChain === undefined} or exists (select 1 from spent)
+        select ${chainBudget} - before as most from spent
+        union all select ${wakes.length} from routed where ${effects.spendsChain === undefined}
       ), woken as (
         ${insertWakes(sql, wakes, "allowed")}
       ), echoed as (
