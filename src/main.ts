@@ -58,6 +58,8 @@ program
   });
 
 const tell = (line: string): void => void process.stdout.write(`${line}\n`);
+// What was begun is finished, though nobody reads on (`| head`).
+process.stdout.on("error", () => {});
 const demo = program
   .command("demo")
   .description("start a homeserver, the bridge and an agent to talk to, all of it on this machine and in .demo/")

@@ -54,13 +54,14 @@ export const startDemo = async (environment: DemoEnvironment, tell: Tell): Promi
   const startedWith = await writeDemoConfig(state, model);
   tell(`configuration: ${configFile}`);
 
-  const url = await runHomeserver(state, environment.cacheDir, tell);
+  const [url] = await Promise.all([
+    runHomeserver(state, environment.cacheDir, tell),
+    model.rehearsal ? runRehearsal(state, tell) : rehearsal.stop(drainMs),
+  ]);
   const user = await DemoUser.signIn(url, you, state);
   await remember({ accessToken: user.accessToken });
   tell(`user: ${you}`);
 
-  if (model.rehearsal) await runRehearsal(state, tell);
-  else await rehearsal.stop(drainMs);
   await runBridge(state, state.startedWith === startedWith, tell);
   await remember({ startedWith });
 
