@@ -92,18 +92,24 @@ export class Rooms {
 
   /**
    * Takes over a room's state as it was when an agent joined at `position`; what is known to be newer stays.
-   * Members of such a snapshot were there before, so nothing of the history is closed to them.
+   * Members of whom we had not heard arrived in our absence, at an unknown time: after the last event that we were
+   * pushed. What was read of the past for this join has its place behind that one, so none of it is closed to them.
    */
   async adopt(roomId: RoomId, snapshot: RoomSnapshot, position: number): Promise<void> {
     await this.#database.run(
       (sql) => sql`
-        with members as (
+        with absence as (
+          select coalesce(max(position), 0) as began from events
+          where room_id = ${roomId} and position < ${position} and source <> 'history'
+        ), members as (
           insert into members (room_id, user_id, membership, display_name, direct, kind, position, joined_position)
-          select ${roomId}, m."userId", m.membership, m."displayName", false, m.kind, ${position}::float8, 0
-          from jsonb_to_recordset(${sql.json(snapshot.members as unknown as Json)})
+          select ${roomId}, m."userId", m.membership, m."displayName", false, m.kind, ${position}::float8, began
+          from absence, jsonb_to_recordset(${sql.json(snapshot.members as unknown as Json)})
             as m("userId" text, membership text, "displayName" text, kind text)
           on conflict (room_id, user_id) do update set membership = excluded.membership,
-            display_name = excluded.display_name, position = excluded.position
+            display_name = excluded.display_name, position = excluded.position,
+            joined_position = case when members.membership = 'join' and excluded.membership = 'join'
+              then members.joined_position else excluded.joined_position end
           where excluded.position > members.position
         ), state as (
           insert into room_state (room_id, type, content, sender, position)
