@@ -1,0 +1,22 @@
+import type { Agent } from "../../src/agent/agent.ts";
+import { parseAgentSettings } from "../../src/agent/settings.ts";
+import type { AgentName, UserId } from "../../src/lib/ids.ts";
+
+/** An agent with these fields in its `agent.json`, as the directory gives it. */
+export const makeAgent = (name: string, fields: Readonly<Record<string, unknown>> = {}): Agent => {
+  const settings = parseAgentSettings(fields, "agent.json");
+  return {
+    name: name as AgentName,
+    userId: `@agent_${name}:test` as UserId,
+    owner: "@owner:test" as UserId,
+    suffix: "k3f9",
+    deviceId: "DEVICE",
+    registered: true,
+    profile: null,
+    syncToken: null,
+    thoughtsRoom: null,
+    wakeUpTimerSeconds: settings.wakeUpTimerSeconds,
+    settings,
+    displayName: settings.displayName ?? name,
+  };
+};
