@@ -1,14 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import http from "node:http";
 import express, { type RequestHandler } from "express";
-import {
-  AppService,
-  AppServiceRegistration,
-  AppserviceHttpError,
-  Bridge,
-  Logger,
-  MembershipCache,
-} from "matrix-appservice-bridge";
+import { AppService, AppServiceRegistration, Bridge, Logger, MembershipCache } from "matrix-appservice-bridge";
 import type { Registry } from "prom-client";
 import { messageOf } from "../lib/errors.ts";
 import type { RoomId, UserId } from "../lib/ids.ts";
@@ -47,8 +40,8 @@ export interface ApplicationService {
 }
 
 /**
- * The bridge library with our own intake below it: our routes come first, and the library's remain for what it does
- * well (user queries, metrics, registration of users, profiles).
+ * The bridge library for what it does well (registration of users, profiles, requests and their metrics), with routes
+ * of our own in place of its.
  */
 export async function createApplicationService(options: ApplicationServiceOptions): Promise<ApplicationService> {
   Logger.configure({ console: "off" });
@@ -71,10 +64,6 @@ export async function createApplicationService(options: ApplicationServiceOption
     },
     controller: {
       onEvent: () => {},
-      onUserQuery: async ({ getId }) => {
-        if (await options.userExists(getId() as UserId)) return {};
-        throw new AppserviceHttpError({ errcode: "M_NOT_FOUND", error: "There is no such agent" }, 404);
-      },
     },
   });
   bridge.getPrometheusMetrics(false, options.registry);
@@ -114,7 +103,11 @@ class DurableAppService extends AppService {
       response.json({});
     });
     options.mount(this.#app);
-    this.#app.use("/_matrix", fromHomeserver, super.expressApp);
+    this.#app.use("/_matrix", fromHomeserver);
+    this.#app.get("/_matrix/app/v1/users/:userId", async (request, response) => {
+      if (await options.userExists(request.params.userId as UserId)) response.json({});
+      else response.status(404).json({ errcode: "M_NOT_FOUND", error: "There is no such agent" });
+    });
   }
 
   override listen(port: number, host: string, backlog: number): Promise<void> {
