@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { UserError } from "../lib/errors.ts";
+import { storable } from "../lib/storable.ts";
 import type { ToolDefinition } from "../model/request.ts";
 import type { Agent } from "./agent.ts";
 import type { AnyTool } from "./tool.ts";
@@ -46,7 +47,8 @@ export const nameFor = (agent: Agent, tool: AnyTool): string => `${tool.name}_${
 export function readArguments(tool: AnyTool, json: string): Record<string, unknown> {
   let value: unknown;
   try {
-    value = JSON.parse(json);
+    // An escape such as \u0000 becomes a character only here.
+    value = JSON.parse(json, (_, inner: unknown) => (typeof inner === "string" ? storable(inner) : inner));
   } catch {
     throw new UserError("The arguments are not valid JSON.");
   }

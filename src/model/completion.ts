@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { storable } from "../lib/storable.ts";
 import { joinThoughts, splitThoughts } from "./thoughts.ts";
 import { estimateUsage, readUsage, type Usage, usageRecord } from "./usage.ts";
 
@@ -10,7 +11,7 @@ export interface ToolCall {
   readonly arguments: string;
 }
 
-/** A whole answer of the model. */
+/** A whole answer of the model. Every text in it can be stored. */
 export interface Completion {
   /** What the model says, without its thoughts, trimmed. */
   readonly text: string;
@@ -103,16 +104,16 @@ export class CompletionBuilder {
   /** `prompt` is what was sent: tokens are estimated from it where the stream did not count them. */
   build(prompt: string): Completion {
     if (this.#finishReason === undefined) throw new StreamError("the stream ended before the answer did");
-    const { text, thought } = splitThoughts(this.#content);
+    const { text, thought } = splitThoughts(storable(this.#content));
     const toolCalls = this.#calls.map((call, position) => ({
-      id: call.id ?? `call_${position}`,
-      name: call.name,
-      arguments: call.arguments.trim() === "" ? "{}" : call.arguments,
+      id: storable(call.id ?? `call_${position}`),
+      name: storable(call.name),
+      arguments: call.arguments.trim() === "" ? "{}" : storable(call.arguments),
     }));
     const written = this.#content + this.#reasoning + toolCalls.map((call) => call.name + call.arguments).join("");
     return {
       text,
-      thought: joinThoughts([this.#reasoning, thought]),
+      thought: joinThoughts([storable(this.#reasoning), thought]),
       toolCalls,
       finishReason: this.#finishReason,
       usage: this.#usage ?? estimateUsage(prompt, written),
