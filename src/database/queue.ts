@@ -22,8 +22,10 @@ interface Slot {
 export class Queue {
   readonly #boss: PgBoss;
   readonly #slots: Slot[] = [];
+  readonly #log: Log;
 
   constructor(database: Database, log: Log) {
+    this.#log = log;
     const timing = {
       superviseIntervalSeconds: 5,
       monitorIntervalSeconds: 5,
@@ -44,7 +46,7 @@ export class Queue {
       policy: "stately",
       heartbeatSeconds: 10,
       retryLimit: 1000,
-      retryDelay: 0,
+      retryDelay: 1,
       expireInSeconds,
       deleteAfterSeconds: 60,
     });
@@ -60,6 +62,9 @@ export class Queue {
         slot.busy = true;
         try {
           if (job) await handler(job.data);
+        } catch (error) {
+          this.#log.error({ err: error, ...job?.data }, "a turn could not be begun and is tried again");
+          throw error;
         } finally {
           slot.busy = false;
           this.#boss.notifyWorker(slot.worker);
@@ -75,12 +80,12 @@ export class Queue {
     if (idle) this.#boss.notifyWorker(idle.worker);
   }
 
-  /** Gives back the jobs of conversations whose process died, without waiting for its heartbeat to be missed. */
+  /** Takes away the jobs of conversations whose process died, without waiting for its heartbeat to be missed. */
   async release(conversations: readonly Conversation[]): Promise<void> {
     for (const { agent, roomId } of conversations) {
       const jobs = await this.#boss.findJobs(turns, { key: `${agent}|${roomId}` });
       const active = jobs.filter((job) => job.state === "active").map((job) => job.id);
-      if (active.length > 0) await this.#boss.fail(turns, active);
+      if (active.length > 0) await this.#boss.deleteJob(turns, active);
     }
   }
 
