@@ -14,7 +14,7 @@ export interface RequestHead {
   readonly headers: IncomingMessage["headers"];
 }
 
-export type Condition = (head: RequestHead) => boolean;
+type Condition = (head: RequestHead) => boolean;
 
 /** A failure that strikes certain requests, until it is lifted. */
 export interface Fault {

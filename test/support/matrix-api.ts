@@ -1,5 +1,5 @@
 /** What the homeserver said instead of 2xx. */
-export class MatrixApiError extends Error {
+class MatrixApiError extends Error {
   override readonly name = "MatrixApiError";
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
