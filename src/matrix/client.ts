@@ -22,13 +22,16 @@ export class HomeserverError extends Error {
       errcode?: string;
       error?: string;
       retryAfterMs?: number;
+      headers?: Readonly<Record<string, unknown>>;
     };
     const status = answer.statusCode ?? 0;
     const said = status === 0 ? messageOf(thrown) : `${status} ${answer.errcode ?? ""} ${answer.error ?? ""}`.trim();
     super(`${what}: ${said}`, { cause: thrown });
     this.status = status;
     this.errcode = answer.errcode ?? "";
-    this.retryAfterMs = answer.retryAfterMs;
+    // The library reads the header only where the body is Matrix's own; what stands before a homeserver knows no errcode.
+    const seconds = Number(answer.headers?.["retry-after"] ?? Number.NaN);
+    this.retryAfterMs = answer.retryAfterMs ?? (Number.isFinite(seconds) ? seconds * 1_000 : undefined);
   }
 
   /** Trying again cannot help: the request itself is refused. */
