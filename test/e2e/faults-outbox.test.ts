@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { answerEach, answerTo, quiet, sendsTo } from "../support/faults.ts";
+import type { Fault, HttpProxy } from "../support/http-proxy.ts";
+import { say } from "../support/scripted-model.ts";
+import { Stage } from "../support/stage.ts";
+import type { TestUser } from "../support/user.ts";
+
+const said = async (user: TestUser, room: string) => (await user.messages(room)).map(({ body }) => body);
+
+describe.each(["embedded", "postgres"] as const)("killed, on the %s database", (database) => {
+  let stage: Stage;
+  let ann: TestUser;
+  let room: string;
+  beforeAll(async () => {
+    stage = await Stage.set({ database });
+    ann = await stage.user("ann");
+  });
+  beforeEach(async () => {
+    await stage.bridge.start();
+    room = await stage.directRoom(ann);
+    await quiet(stage.toBridge);
+    return () => stage.bridge.stop();
+  });
+  afterAll(() => stage.strike());
+
+  const sends = () => stage.toHomeserver.requests.filter(sendsTo(room));
+
+  /** The homeserver has the answer, and the bridge dies before it hears so. Its echo is held back. */
+  const dieUnheard = async (text: string): Promise<Fault> => {
+    const answer = stage.toHomeserver.holdAnswer({ when: sendsTo(room) });
+    const { promise: echo, resolve } = Promise.withResolvers<Fault>();
+    stage.model.on(text, (request) => {
+      resolve(stage.toBridge.hold());
+      return answerEach(request);
+    });
+    await ann.say(room, text);
+    await answer.reached();
+    await stage.bridge.kill();
+    answer.lift();
+    return echo;
+  };
+
+  it("a message that was accepted, unheard by a bridge that died, is sent again under its id and stays one event", async () => {
+    const echo = await dieUnheard("four");
+    await stage.bridge.start();
+    await expect.poll(() => sends().length, { timeout: 15_000 }).toBe(2);
+    echo.lift();
+    await stage.check();
+    expect(await said(ann, room)).toEqual(["four", answerTo("four")]);
+    expect(new Set(sends().map(({ path }) => path)).size).toBe(1);
+  });
+
+  it("it stays one event also where the homeserver was restarted before it is sent again", async () => {
+    const echo = await dieUnheard("five");
+    await stage.homeserver.synapse.restart();
+    await stage.bridge.start();
+    await expect.poll(() => sends().length, { timeout: 15_000 }).toBe(2);
+    echo.lift();
+    await stage.check();
+    expect(await said(ann, room)).toEqual(["five", answerTo("five")]);
+  });
+});
+
+describe("while it runs", () => {
+  let stage: Stage;
+  let ann: TestUser;
+  beforeAll(async () => {
+    stage = await Stage.set({ database: "postgres", agents: { helper: {}, twin: {} } });
+    ann = await stage.user("ann");
+    await stage.bridge.start();
+  });
+  afterAll(() => stage.strike());
+
+  it("two agents that say the same in one room at the same moment are two events of the right senders", async () => {
+    const room = await stage.room(ann, [], ["helper", "twin"]);
+    const both = Promise.withResolvers<void>();
+    let asked = 0;
+    stage.model.on("seven", async function* (request) {
+      asked += 1;
+      if (asked === 2) both.resolve();
+      yield { wait: both.promise };
+      yield say(request, room, "the same", { final: true });
+    });
+    const mentions = { "m.mentions": { user_ids: [stage.agentId("helper"), stage.agentId("twin")] } };
+    await ann.say(room, "seven", mentions);
+    const isSame = ({ body }: { body: string }) => body === "the same";
+    const answers = async () => (await ann.messages(room)).filter(isSame).map(({ sender }) => sender);
+    await expect.poll(async () => (await answers()).length, { timeout: 15_000 }).toBe(2);
+    await stage.check();
+    expect((await answers()).sort()).toEqual([stage.agentId("helper"), stage.agentId("twin")]);
+  });
+
+  /** An agent says three things in one step, and the first attempt to send meets the fault. */
+  const sayThree = async (text: string, strike: (proxy: HttpProxy, room: string) => Fault) => {
+    const room = await stage.directRoom(ann);
+    const parts = [1, 2, 3].map((n) => `${text} ${n}`);
+    stage.model.on(text, (request) => parts.map((part, index) => say(request, room, part, { final: index === 2 })));
+    const fault = strike(stage.toHomeserver, room);
+    await ann.say(room, text);
+    await fault.reached();
+    const struck = performance.now();
+    await ann.waitForMessage(room, ({ body }) => body === parts[2], { within: 90_000 });
+    const waited = performance.now() - struck;
+    await stage.check();
+    expect(await said(ann, room)).toEqual([text, ...parts]);
+    const sends = stage.toHomeserver.requests.filter(sendsTo(room)).map(({ path }) => path);
+    return { waited, sends };
+  };
+
+  it("a homeserver that says how long to wait is not asked before", async () => {
+    const body = { errcode: "M_LIMIT_EXCEEDED", error: "slower" };
+    const limit = { status: 429, headers: { "retry-after": "4" }, body };
+    const { waited, sends } = await sayThree("limited", (proxy, room) =>
+      proxy.respond(limit, { when: sendsTo(room), times: 1 }),
+    );
+    expect(waited).toBeGreaterThan(3_500);
+    expect(sends).toHaveLength(4);
+    expect(sends[0]).toBe(sends[1]);
+  });
+
+  it("a gateway that says how long to wait, in no words of Matrix, is not asked before", async () => {
+    const limit = { status: 503, headers: { "retry-after": "4" }, body: "busy" };
+    const { waited } = await sayThree("busy", (proxy, room) => proxy.respond(limit, { when: sendsTo(room), times: 1 }));
+    expect(waited).toBeGreaterThan(3_500);
+  });
+
+  it("what a gateway fails to pass on is sent again, in order", async () => {
+    const { sends } = await sayThree("gateway", (proxy, room) =>
+      proxy.respond({ status: 502, body: "bad gateway" }, { when: sendsTo(room), times: 2 }),
+    );
+    expect(sends).toHaveLength(5);
+  });
+
+  it("what was accepted and not confirmed, the connection being reset, is one event, in order", async () => {
+    await sayThree("reset", (proxy, room) => proxy.cutAnswer({ when: sendsTo(room), times: 2 }));
+  });
+
+  it("what was accepted and not confirmed within the 60 s that the bridge waits is one event, in order", async () => {
+    await sayThree("silence", (proxy, room) => proxy.holdAnswer({ when: sendsTo(room), times: 1 }));
+  }, 120_000);
+
+  it("what is refused for good is given up, told to the agent, and holds nothing up", async () => {
+    const room = await stage.directRoom(ann);
+    stage.model
+      .on("refused", (request) => [say(request, room, "no"), say(request, room, "yes", { final: true })])
+      .on("what happened?", answerEach);
+    const forbidden = { status: 403, body: { errcode: "M_FORBIDDEN", error: "not here" } };
+    stage.toHomeserver.respond(forbidden, { when: sendsTo(room), times: 1 });
+    await ann.say(room, "refused");
+    await ann.waitForMessage(room, ({ body }) => body === "yes");
+    await ann.say(room, "what happened?");
+    const { body } = await stage.model.request("what happened?");
+    expect(JSON.stringify(body)).toContain("M_FORBIDDEN");
+    await stage.check();
+    expect(await said(ann, room)).toEqual(["refused", "yes", "what happened?", answerTo("what happened?")]);
+  });
+});
