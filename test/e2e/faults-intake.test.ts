@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  answerEach,
+  answerTo,
+  count,
+  isTransaction,
+  nextTransaction,
+  push,
+  pushText,
+  quiet,
+} from "../support/faults.ts";
+import { Stage } from "../support/stage.ts";
+import type { Message, TestUser } from "../support/user.ts";
+
+const isAnswerTo = (text: string) => (message: Message) => message.body === answerTo(text);
+
+const said = async (user: TestUser, room: string) => (await user.messages(room)).map(({ body }) => body);
+
+/** How often the homeserver pushed a transaction. */
+const deliveries = ({ toBridge }: Stage, path: string) => toBridge.requests.filter((one) => one.path === path).length;
+
+describe.each(["embedded", "postgres"] as const)("killed, on the %s database", (database) => {
+  let stage: Stage;
+  let ann: TestUser;
+  let room: string;
+  beforeAll(async () => {
+    stage = await Stage.set({ database });
+    stage.model.onEvery(answerEach);
+    ann = await stage.user("ann");
+  });
+  beforeEach(async () => {
+    await stage.bridge.start();
+    room = await stage.directRoom(ann);
+    await quiet(stage.toBridge);
+    return () => stage.bridge.stop();
+  });
+  afterAll(() => stage.strike());
+
+  it("an event whose transaction dies with the bridge before it is stored is delivered again and answered once", async () => {
+    // What the bridge has not read, or the database has not heard, is not stored.
+    if (stage.toDatabase) stage.toDatabase.hold();
+    else stage.bridge.signal("SIGSTOP");
+    const transaction = nextTransaction(stage.toBridge);
+    const id = await ann.say(room, "one");
+    const { path } = await transaction();
+    await stage.bridge.kill();
+    stage.toDatabase?.cut();
+    stage.toDatabase?.release();
+    expect(await count(stage, `events where event_id = '${id}'`)).toBe(0);
+
+    await stage.bridge.start();
+    await ann.waitForMessage(room, isAnswerTo("one"));
+    expect(deliveries(stage, path)).toBeGreaterThan(1);
+    await stage.check();
+    expect(await count(stage, `events where event_id = '${id}'`)).toBe(1);
+    expect(await count(stage, `turns where room_id = '${room}'`)).toBe(1);
+    expect(await said(ann, room)).toEqual(["one", answerTo("one")]);
+  });
+
+  it("an event that is stored when the bridge dies before its 200 is delivered again and answered once", async () => {
+    const answer = stage.toBridge.holdAnswer({ when: isTransaction, times: 1 });
+    const id = await ann.say(room, "two");
+    const { path } = await answer.reached();
+    await stage.bridge.kill();
+    stage.toBridge.cut();
+    answer.lift();
+    expect(await count(stage, `events where event_id = '${id}'`)).toBe(1);
+
+    await stage.bridge.start();
+    await ann.waitForMessage(room, isAnswerTo("two"));
+    await expect.poll(() => deliveries(stage, path), { timeout: 15_000 }).toBeGreaterThan(1);
+    await stage.check();
+    expect(await count(stage, `events where event_id = '${id}'`)).toBe(1);
+    expect(await count(stage, `turns where room_id = '${room}'`)).toBe(1);
+    expect(await said(ann, room)).toEqual(["two", answerTo("two")]);
+  });
+});
+
+describe("while it runs", () => {
+  let stage: Stage;
+  let ann: TestUser;
+  let room: string;
+  beforeAll(async () => {
+    stage = await Stage.set({ database: "postgres" });
+    stage.model.onEvery(answerEach);
+    ann = await stage.user("ann");
+    await stage.bridge.start();
+  });
+  beforeEach(async () => {
+    room = await stage.directRoom(ann);
+    await quiet(stage.toBridge);
+  });
+  afterAll(() => stage.strike());
+
+  /** A message of the room that only the bridge is told of. */
+  const pushed = (id: string, fields: object = {}) => ({
+    event_id: `$${id}:${room}`,
+    room_id: room,
+    sender: ann.id,
+    type: "m.room.message",
+    content: { msgtype: "m.text", body: id },
+    origin_server_ts: Date.now(),
+    ...fields,
+  });
+
+  it("new events under a known transaction id are taken", async () => {
+    expect(await push(stage, "known", [pushed("eleven")])).toBe(200);
+    await ann.waitForMessage(room, isAnswerTo("eleven"));
+    expect(await push(stage, "known", [pushed("eleven"), pushed("twelve")])).toBe(200);
+    await ann.waitForMessage(room, isAnswerTo("twelve"));
+    await stage.check();
+    expect(await said(ann, room)).toEqual([answerTo("eleven"), answerTo("twelve")]);
+  });
+
+  it("a transaction of 6.5 MB is taken", async () => {
+    const content = { msgtype: "m.notice", body: "x".repeat(65_000) };
+    const events = Array.from({ length: 100 }, (_, index) => pushed(`large${index}`, { content }));
+    expect(JSON.stringify(events).length).toBeGreaterThan(6_500_000);
+    expect(await push(stage, "large", events)).toBe(200);
+    await ann.say(room, "fourteen");
+    await ann.waitForMessage(room, isAnswerTo("fourteen"));
+    await stage.check();
+    expect(await count(stage, `events where event_id like '$large%'`)).toBe(100);
+  });
+
+  it("poison that the homeserver lets through is taken, and the next event answered", async () => {
+    const contents = [
+      { msgtype: "m.text", body: "\0" },
+      { msgtype: "m.notice", body: "odd", "m.mentions": { user_ids: ["@"] }, "m.new_content": [] },
+      { msgtype: "m.notice", body: "notice \uFFFE" },
+      { msgtype: "m.notice", body: "x".repeat(60_000) },
+    ];
+    for (const content of contents) await ann.send(room, "m.room.message", content);
+    await ann.say(room, "\uFFFE");
+    await ann.say(room, "fifteen");
+    await ann.waitForMessage(room, isAnswerTo("fifteen"));
+    await stage.check();
+    expect(await count(stage, `quarantine where convert_from(raw, 'utf8') like '%${room}%'`)).toBe(1);
+  });
+
+  it("poison that no homeserver should send is quarantined, and the rest of its transaction answered", async () => {
+    const quarantined = await count(stage, "quarantine");
+    const deep = `${'{"a":'.repeat(200)}1${"}".repeat(200)}`;
+    const poison = [
+      null,
+      7,
+      "text",
+      [],
+      {},
+      pushed("nul", { content: { body: "\0" } }),
+      pushed("half", { content: { body: "\ud800" } }),
+      pushed("huge", { content: { body: "x".repeat(65_536) } }),
+      pushed("deep", { content: JSON.parse(deep) }),
+      pushed("list", { content: [] }),
+      pushed("time", { origin_server_ts: "yesterday" }),
+      pushed("id", { event_id: 5 }),
+      pushed("room", { room_id: null }),
+      pushed("sender", { sender: { name: "ann" } }),
+      pushed("type", { type: 5 }),
+      pushed("key", { type: "m.room.name", state_key: 5 }),
+    ];
+    const odd = [
+      pushed("body", { content: { msgtype: "m.text", body: { text: "no text" } } }),
+      pushed("msgtype", { content: { msgtype: ["m.text"], body: "type" } }),
+      pushed("mentions", { content: { msgtype: "m.notice", body: "odd", "m.mentions": { user_ids: [1, null, {}] } } }),
+      pushed("typeless", { content: { body: "no type" } }),
+      pushed("relation", { content: { msgtype: "m.notice", body: "odd", "m.relates_to": [] } }),
+      pushed("member", { type: "m.room.member", state_key: "@odd:clevernet.test", content: { membership: [] } }),
+      pushed("levels", { type: "m.room.power_levels", state_key: "", content: { users: "everybody", redact: {} } }),
+      pushed("redaction", { type: "m.room.redaction", content: { redacts: {} } }),
+    ];
+    expect(await push(stage, "poison", [...poison, ...odd, pushed("after")])).toBe(200);
+    await ann.waitForMessage(room, isAnswerTo("after"));
+    await stage.check();
+    expect(await count(stage, "quarantine")).toBe(quarantined + poison.length);
+    expect(await count(stage, `events where event_id like '%:${room}'`)).toBe(odd.length + 1);
+  });
+
+  it("what is no transaction at all is taken, and the next one answered", async () => {
+    for (const body of ["", "no JSON", "[]", "null", '{"events":{}}']) {
+      expect(await pushText(stage, `none${body}`, body)).toBe(200);
+    }
+    await ann.say(room, "sixteen");
+    await ann.waitForMessage(room, isAnswerTo("sixteen"));
+    await stage.check();
+  });
+});

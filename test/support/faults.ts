@@ -1,0 +1,59 @@
+import { readView } from "../../src/demo/rehearsal-view.ts";
+import type { HttpProxy, RequestHead } from "./http-proxy.ts";
+import { eventually } from "./poll.ts";
+import { type ModelRequest, newMessages, type Step, say, userText } from "./scripted-model.ts";
+import type { Stage } from "./stage.ts";
+
+/** A request of the homeserver that pushes events. */
+export const isTransaction = ({ method, path }: RequestHead): boolean =>
+  method === "PUT" && path.startsWith("/_matrix/app/v1/transactions/");
+
+/** A request of the bridge that sends a message into the room. */
+export const sendsTo =
+  (roomId: string) =>
+  ({ method, path }: RequestHead): boolean =>
+    method === "PUT" && decodeURIComponent(path).includes(`/rooms/${roomId}/send/m.room.message/`);
+
+/** Waits until the homeserver has pushed nothing for half a second: whatever it pushes next is the test's own. */
+export async function quiet({ requests }: HttpProxy): Promise<void> {
+  let seen = { count: -1, at: 0 };
+  const look = () => {
+    if (requests.length !== seen.count) seen = { count: requests.length, at: performance.now() };
+    return performance.now() - seen.at > 500;
+  };
+  await eventually(look, { what: "the homeserver to have nothing to push" });
+}
+
+/** The first transaction that comes after the call. */
+export function nextTransaction({ requests }: HttpProxy): () => Promise<RequestHead> {
+  const before = requests.length;
+  return () => eventually(() => requests.slice(before).find(isTransaction), { what: "a transaction" });
+}
+
+/** Pushes events as the homeserver would; returns the status. */
+export const push = (stage: Stage, transactionId: string, events: readonly unknown[]): Promise<number> =>
+  pushText(stage, transactionId, JSON.stringify({ events }));
+
+/** Pushes whatever text in place of a transaction; returns the status. */
+export async function pushText(stage: Stage, transactionId: string, body: string): Promise<number> {
+  const url = `${stage.toBridge.url}/_matrix/app/v1/transactions/${encodeURIComponent(transactionId)}`;
+  const headers = { authorization: `Bearer ${stage.homeserver.registration.hs_token}` };
+  return (await fetch(url, { method: "PUT", headers, body })).status;
+}
+
+/** Answers every new message of the conversation's room with one message that names it, and ends the turn. */
+export function answerEach(request: ModelRequest): Step[] {
+  const roomId = readView(userText(request))?.roomId ?? "";
+  const messages = newMessages(request);
+  return messages.map(({ body }, index) =>
+    say(request, roomId, answerTo(body), { final: index === messages.length - 1 }),
+  );
+}
+
+export const answerTo = (body: string): string => `answer to ${body.slice(0, 40)}`;
+
+/** One number of the database; see `Stage.query` for when it may be asked. */
+export async function count(stage: Stage, from: string): Promise<number> {
+  const [row] = await stage.query<{ n: number }>(`select count(*)::int as n from ${from}`);
+  return row?.n ?? 0;
+}
