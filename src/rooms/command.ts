@@ -153,8 +153,10 @@ export class Commands {
     return `${lines.join("\n")}${several}`;
   }
 
-  async #status(agent: Agent, { event }: Command): Promise<string> {
-    const { turns, modelOf, clock } = this.#parts;
+  async #status(seen: Agent, { event }: Command): Promise<string> {
+    const { turns, directory, modelOf, clock } = this.#parts;
+    // Another command may just have changed what the router has seen.
+    const agent = (await directory.find(seen.name)) ?? seen;
     const turn = await turns.running({ agent: agent.name, roomId: event.roomId });
     const seconds = turn ? Math.round((clock.now().getTime() - turn.startedAt.getTime()) / 1000) : 0;
     return [
