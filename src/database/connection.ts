@@ -3,6 +3,7 @@ import postgres from "postgres";
 import { systemClock } from "../lib/clock.ts";
 import { messageOf, UserError } from "../lib/errors.ts";
 import { openEmbedded } from "./embedded.ts";
+import { textArray } from "./text-array.ts";
 
 export type Sql = postgres.Sql<{ bigint: number }>;
 export type Json = postgres.JSONValue;
@@ -43,6 +44,8 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
   const options = {
     onnotice: () => {},
     connect_timeout: 10,
+    // Seconds. Without it ten connections that are lost together count as ten failures, and wait for 20 s.
+    backoff: () => 0.1,
     types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
     transform: { undefined: null },
   };
@@ -55,7 +58,9 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     const socket = { socket: embedded.socket } as unknown as postgres.Options<{ bigint: postgres.PostgresType }>;
     sql = postgres({ ...options, ...socket, host: "embedded", user: "postgres", database: "postgres", max: 1 }) as Sql;
   } else {
-    sql = postgres(location.url, { ...options, max: 10 }) as Sql;
+    // Asked for array types after connecting, a server that goes away ends the process by an unhandled rejection.
+    const types = { ...options.types, textArray };
+    sql = postgres(location.url, { ...options, types, fetch_types: false, max: 10 }) as unknown as Sql;
     await sql`select 1`.catch((error: unknown) => {
       throw new UserError(
         `database.url: PostgreSQL does not answer at ${withoutPassword(location.url)}: ${messageOf(error)}. ` +
