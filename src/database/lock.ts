@@ -1,4 +1,4 @@
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { UserError } from "../lib/errors.ts";
 
 /**
@@ -9,12 +9,7 @@ export async function lockDirectory(dir: string): Promise<() => Promise<void>> {
   const file = `${dir}/clevernet.pid`;
   const mine = `${process.pid} ${await startTime(process.pid)}`;
   for (;;) {
-    try {
-      await writeFile(file, mine, { flag: "wx" });
-      return () => rm(file, { force: true });
-    } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
-    }
+    if (await place(file, mine)) return () => rm(file, { force: true });
     const found = await readFile(file, "utf8").catch(() => "");
     const [pid = "", started = ""] = found.split(" ");
     if (isAlive(Number(pid)) && (await startTime(Number(pid))) === started) {
@@ -23,6 +18,21 @@ export async function lockDirectory(dir: string): Promise<() => Promise<void>> {
       );
     }
     await removeStale(file, found);
+  }
+}
+
+/** Puts the file there with its content at once, so that nobody reads half a lock; false where there is one. */
+async function place(file: string, content: string): Promise<boolean> {
+  const draft = `${file}.${process.pid}.new`;
+  await writeFile(draft, content);
+  try {
+    await link(draft, file);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
   }
 }
 
