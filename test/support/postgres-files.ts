@@ -8,6 +8,8 @@ import { secret } from "../../src/lib/ids.ts";
 const suite = "sid";
 const packages = ["postgresql-18", "postgresql-18-pgvector"];
 const debian = "http://deb.debian.org/debian";
+/** Not everybody who may call chroot and mmdebstrap has their folder in the path. */
+export const withAdminPath = { PATH: `${process.env.PATH}:/usr/sbin:/sbin`, LC_ALL: "C.UTF-8" };
 export const binaries = "/usr/lib/postgresql/18/bin";
 
 /** Why PostgreSQL cannot be run by the tests on this machine; undefined where it can. */
@@ -40,13 +42,14 @@ export async function installPostgres(cacheDir: string, onProgress: (text: strin
     const { failed, stderr } = await execa("mmdebstrap", [...options, suite, making, await debianMirror()], {
       reject: false,
       stdin: "ignore",
+      env: withAdminPath,
     });
     if (failed) throw new UserError(`PostgreSQL cannot be fetched from Debian: ${stderr.trim().slice(-1000)}`);
     await mkdir(join(making, "data"));
     await mkdir(join(making, "template"));
     const initdb = `chown postgres /template && exec setpriv --reuid=postgres --regid=postgres --clear-groups ${binaries}/initdb \
       --pgdata=/template --username=postgres --auth=trust --encoding=UTF8 --locale-provider=builtin --locale=C.UTF-8 --no-sync`;
-    await execa("chroot", [making, "sh", "-c", initdb], { env: { LC_ALL: "C.UTF-8" } });
+    await execa("chroot", [making, "sh", "-c", initdb], { env: withAdminPath });
     await rename(making, root);
   } catch (error) {
     await rm(making, { recursive: true, force: true });

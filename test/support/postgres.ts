@@ -9,7 +9,7 @@ import { secret } from "../../src/lib/ids.ts";
 import { cacheDir } from "./cache-dir.ts";
 import { freePort } from "./free-port.ts";
 import { eventually } from "./poll.ts";
-import { binaries, installPostgres } from "./postgres-files.ts";
+import { binaries, installPostgres, withAdminPath } from "./postgres-files.ts";
 
 export interface TestDatabase {
   readonly url: string;
@@ -72,13 +72,19 @@ export class PostgresServer {
     const data = await mkdtemp(join(tmpdir(), "clevernet-postgres-"));
     await execa("cp", ["--archive", "--no-target-directory", join(root, "template"), data]);
     const server = new PostgresServer(root, data, await freePort());
-    await server.start();
+    try {
+      await server.start();
+    } catch (error) {
+      await server.dispose();
+      throw error;
+    }
     return server;
   }
 
   /** Starts it, again on the same port and data. Resolves when it answers. */
   async start(): Promise<void> {
-    const log = createWriteStream(join(this.#data, "log"), { flags: "a" });
+    const logFile = join(this.#data, "log");
+    const log = createWriteStream(logFile, { flags: "a" });
     await once(log, "open");
     const namespaces = ["unshare", "--mount", "--ipc", "--pid", "--fork", "--kill-child"];
     const shell = ["sh", "-c", becomePostgres, "sh", this.#root, this.#data, String(this.#port)];
@@ -86,13 +92,21 @@ export class PostgresServer {
       stdin: "ignore",
       stdout: log,
       stderr: log,
+      env: withAdminPath,
       buffer: false,
       reject: false,
     });
     log.destroy();
     this.#pid = started.pid ?? 0;
     this.#ended = started;
-    await eventually(() => execute(this.url, "select 1").then(() => true), { what: `PostgreSQL in ${this.#data}` });
+    await Promise.race([
+      eventually(() => execute(this.url, "select 1").then(() => true), { what: `PostgreSQL, log ${logFile}` }),
+      started.then(async () => {
+        throw new Error(
+          `PostgreSQL ended as soon as it was started:\n${(await readFile(logFile, "utf8")).slice(-1000)}`,
+        );
+      }),
+    ]);
   }
 
   /** Ends it in order, though without waiting for its clients. */
