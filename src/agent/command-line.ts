@@ -38,8 +38,9 @@ export function usageOf(tool: AnyTool, prefix: string): string {
 
 /** The same, with what each part means. */
 export function helpFor(tool: AnyTool, prefix: string): string {
-  const fields = Object.entries(tool.input.shape).map(
-    ([field, schema]) => `- \`${field}\`: ${(schema as z.ZodType).description ?? ""}`,
+  const described = z.toJSONSchema(tool.input).properties ?? {};
+  const fields = Object.entries(described).map(
+    ([field, schema]) => `- \`${field}\`: ${(typeof schema === "object" && schema.description) || ""}`,
   );
   return [`\`${usageOf(tool, prefix)}\``, "", tool.description, "", ...fields].join("\n");
 }
@@ -48,7 +49,7 @@ const isOptional = (schema: unknown): boolean => (schema as z.ZodType).safeParse
 
 /** Named without a value. */
 const isSwitch = (schema: unknown): boolean =>
-  (schema as z.ZodType).safeParse(true).success && !(schema as z.ZodType).safeParse("true").success;
+  (schema as z.ZodType).safeParse(true).data === true && !(schema as z.ZodType).safeParse("true").success;
 
 const positionalFields = (tool: AnyTool): string[] =>
   Object.entries(tool.input.shape)
@@ -62,7 +63,7 @@ function takeNamed(tool: AnyTool, line: string): { named: Record<string, unknown
   for (;;) {
     const found = /^--([A-Za-z]\w*)(?:[ \t]+|=|$)/.exec(rest);
     const field = found?.[1];
-    if (!found || field === undefined || !(field in tool.input.shape)) return { named, rest };
+    if (!found || field === undefined || !Object.hasOwn(tool.input.shape, field)) return { named, rest };
     rest = rest.slice(found[0].length);
     if (isSwitch(tool.input.shape[field])) {
       named[field] = true;
