@@ -1,0 +1,113 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { helpFor, readCommandLine, usageOf } from "../../src/agent/command-line.ts";
+import { defineTool } from "../../src/agent/tool.ts";
+import { UserError } from "../../src/lib/errors.ts";
+import { hostileText } from "../support/hostile-text.ts";
+
+const remember = defineTool({
+  name: "Remember",
+  set: "core",
+  command: "remember",
+  description: "Stores a fact.",
+  kind: "create",
+  repeatable: true,
+  input: z.object({
+    topic: z.string().min(1).describe("What it is about").optional(),
+    loud: z.boolean().describe("Says so in the room").optional(),
+    importance: z.coerce.number().int().min(1).max(5).describe("1 trivial, 5 vital"),
+    fact: z.string().min(1).describe("The fact"),
+  }),
+  run: async () => ({ result: "" }),
+});
+const bare = defineTool({ ...remember, name: "Bare", command: "bare", input: z.object({}) });
+const read = (line: string) => readCommandLine(remember, line);
+
+describe("a command line", () => {
+  it.each([
+    ["by position, the last takes the rest", "5 Mia likes  tea", { importance: 5, fact: "Mia likes  tea" }],
+    ["named before the text", "--topic tea 5 Mia", { topic: "tea", importance: 5, fact: "Mia" }],
+    ["named with =", "--topic=tea 5 Mia", { topic: "tea", importance: 5, fact: "Mia" }],
+    ["named with quotes", '--topic "green tea" 5 Mia', { topic: "green tea", importance: 5, fact: "Mia" }],
+    ["a switch", "--loud 5 Mia", { loud: true, importance: 5, fact: "Mia" }],
+    ["everything named", "--importance 5 --fact tea", { importance: 5, fact: "tea" }],
+    [
+      "a required one named, the rest by position",
+      "--importance 5 Mia likes tea",
+      { importance: 5, fact: "Mia likes tea" },
+    ],
+    ["quotes in the text stay", '5 "Mia" likes', { importance: 5, fact: '"Mia" likes' }],
+    ["several lines", "5 one\ntwo\n--topic three", { importance: 5, fact: "one\ntwo\n--topic three" }],
+    [
+      "a text that begins with an unknown name",
+      "5 --verbose is a flag",
+      { importance: 5, fact: "--verbose is a flag" },
+    ],
+    ["space around", "  5   Mia  ", { importance: 5, fact: "Mia" }],
+  ])("%s", (_what, line, values) => {
+    expect(read(line)).toEqual(values);
+  });
+
+  it.each([
+    ["nothing", "", "importance"],
+    ["too few", "5", "fact"],
+    ["a value out of range", "9 Mia", "importance"],
+    ["no number", "five Mia", "importance"],
+    ["a name without a value", "5 Mia --topic", undefined],
+    ["an empty named value", '--topic "" 5 Mia', "topic"],
+    ["a name of every object", "--constructor 5 Mia", "importance"],
+  ])("%s", (_what, line, wrong) => {
+    if (wrong === undefined) return expect(read(line)).toMatchObject({ fact: "Mia --topic" });
+    expect(() => read(line)).toThrow(UserError);
+    return expect(() => read(line)).toThrow(wrong);
+  });
+
+  it("too much", () => {
+    expect(() => readCommandLine(bare, "something more")).toThrow(new UserError('"something more" is too much.'));
+    expect(readCommandLine(bare, " ")).toEqual({});
+  });
+
+  it("gives values or a UserError, whatever is written", () => {
+    const word = fc.oneof(
+      hostileText,
+      fc.constantFrom("--topic", "--loud", "--topic=", "5", '"', " ", "\n", "--__proto__ x"),
+    );
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 6 }), fc.constantFrom(remember, bare), (words, tool) => {
+        try {
+          const values = readCommandLine(tool, words.join(" "));
+          expect(Object.keys(tool.input.shape)).toEqual(expect.arrayContaining(Object.keys(values)));
+        } catch (error) {
+          expect(error).toBeInstanceOf(UserError);
+        }
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it("any text arrives whole as the last argument, without the space around it", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        fc.pre(text.trim() !== "");
+        expect(read(`5 ${text}`)).toEqual({ importance: 5, fact: text.trim() });
+      }),
+    );
+  });
+});
+
+it("usage names switches and options in brackets, then what is required", () => {
+  expect(usageOf(remember, "!")).toBe("!remember [--topic …] [--loud] <importance> <fact>");
+  expect(usageOf(bare, "!")).toBe("!bare");
+});
+
+it("help shows the usage, the description and every field", () => {
+  const help = helpFor(remember, "!");
+  for (const text of [
+    usageOf(remember, "!"),
+    "Stores a fact.",
+    "`importance`: 1 trivial, 5 vital",
+    "`topic`: What it is about",
+  ])
+    expect(help).toContain(text);
+});

@@ -1,0 +1,68 @@
+import { expect, it } from "vitest";
+import { z } from "zod";
+import { defineTool } from "../../src/agent/tool.ts";
+import { readArguments, Toolbox } from "../../src/agent/toolbox.ts";
+import { UserError } from "../../src/lib/errors.ts";
+import { makeAgent } from "../support/agents.ts";
+
+const make = (name: string, set: "core" | "web", command?: string) =>
+  defineTool({
+    name,
+    set,
+    ...(command !== undefined && { command }),
+    description: `What ${name} does`,
+    kind: "read",
+    repeatable: true,
+    input: z.object({ count: z.int().min(1).describe("How many"), word: z.string().describe("Which").optional() }),
+    run: async () => ({ result: "" }),
+  });
+const [zebra, ant, spider] = [make("Zebra", "core", "zebra"), make("Ant", "core"), make("Spider", "web", "spider")];
+const toolbox = new Toolbox([zebra, spider, ant]);
+const agent = makeAgent("helper", { tools: ["core"] });
+
+it("gives an agent the tools of its sets, in the order of their names", () => {
+  expect(toolbox.of(agent)).toEqual([ant, zebra]);
+});
+
+it("offers the model names with the agent's suffix, and the schema of each input", () => {
+  expect(toolbox.definitions(agent)[0]).toMatchObject({
+    name: "Ant_k3f9",
+    description: "What Ant does",
+    parameters: { type: "object", required: ["count"], properties: { count: { type: "integer" }, word: {} } },
+  });
+});
+
+it("finds a tool by its name with suffix", () => {
+  expect(toolbox.called(agent, "Zebra_k3f9")).toBe(zebra);
+});
+
+it.each(["Zebra", "Zebra_xxxx", "Spider_k3f9", "", "zebra_k3f9"])("names all functions to who calls %j", (name) => {
+  expect(() => toolbox.called(agent, name)).toThrow(
+    new UserError(`There is no function ${name}. Functions: Ant_k3f9, Zebra_k3f9`),
+  );
+});
+
+it("finds a tool by its command, but none of a set that the agent has not", () => {
+  expect(toolbox.byCommand(agent, "zebra")).toBe(zebra);
+  expect(toolbox.byCommand(agent, "spider")).toBeUndefined();
+  expect(toolbox.byCommand(agent, "")).toBeUndefined();
+});
+
+it("reads valid arguments", () => {
+  expect(readArguments(ant, '{"count": 3}')).toEqual({ count: 3 });
+});
+
+it.each([
+  ["{", "not valid JSON"],
+  ["[]", "arguments"],
+  ["null", "arguments"],
+  ["{}", "count"],
+  ['{"count":0}', "count"],
+  ['{"count":"3"}', "count"],
+  ['{"count":1,"word":2}', "word"],
+  ['{"count":1,"other":2}', "other"],
+  ['{"count":1,"__proto__":{"word":"x"}}', "__proto__"],
+])("says what is wrong with the arguments %s", (json, what) => {
+  expect(() => readArguments(ant, json)).toThrow(UserError);
+  expect(() => readArguments(ant, json)).toThrow(what);
+});
