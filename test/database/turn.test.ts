@@ -1,0 +1,211 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { z } from "zod";
+import { AgentDirectory } from "../../src/agent/agent.ts";
+import type { Mind } from "../../src/agent/mind.ts";
+import { outcomeUnknown } from "../../src/agent/operation.ts";
+import { Rights } from "../../src/agent/rights.ts";
+import { TurnRunner } from "../../src/agent/runner.ts";
+import { parseAgentSettings } from "../../src/agent/settings.ts";
+import { defineTool, type ToolContext } from "../../src/agent/tool.ts";
+import { Toolbox } from "../../src/agent/toolbox.ts";
+import { View } from "../../src/agent/view.ts";
+import { History } from "../../src/database/history.ts";
+import { Renders } from "../../src/database/renders.ts";
+import { Rooms } from "../../src/database/rooms.ts";
+import type { Conversation } from "../../src/database/routing.ts";
+import { Turns } from "../../src/database/turns.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { AgentName } from "../../src/lib/ids.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { createChatModel } from "../../src/model/chat.ts";
+import { tool as sendMessage } from "../../src/tools/send-message.ts";
+import { onEachDatabase } from "../support/database.ts";
+import { newKey, newRoom, newUser, setMember, wake } from "../support/rows.ts";
+import { type ModelRequest, ScriptedModel, say, toolName, userText } from "../support/scripted-model.ts";
+
+onEachDatabase((database) => {
+  let model: ScriptedModel;
+  let conversation: Conversation;
+  /** What the tools under test were run with, and how they go on. */
+  let runs: ToolContext[];
+  let goOn: (context: ToolContext) => Promise<void>;
+  beforeEach(async () => {
+    model = await new ScriptedModel().start();
+    runs = [];
+    goOn = async () => {};
+    const [name, owner, person] = [newKey().replace(" ", "") as AgentName, newUser(), newUser()];
+    const directory = new AgentDirectory(database(), silentLog);
+    await directory.seed({ name, owner, persona: undefined, settings: parseAgentSettings({}, "test") }, "test");
+    conversation = { agent: name, roomId: newRoom() };
+    const agent = await directory.find(name);
+    for (const userId of [person, agent?.userId ?? person])
+      await setMember(database(), conversation.roomId, userId, "join");
+    await wake(database(), conversation, { requester: person });
+  });
+  afterEach(() => model.stop());
+
+  const toolNamed = (name: string, repeatable: boolean) =>
+    defineTool({
+      name,
+      set: "core",
+      description: "A tool under test",
+      kind: "create",
+      repeatable,
+      input: z.object({}),
+      async run(_input, context) {
+        runs.push(context);
+        await goOn(context);
+        return { result: `${name} is done` };
+      },
+    });
+  /** A process of its own, as far as turns are concerned. */
+  const newProcess = () => {
+    const db = database();
+    const rooms = new Rooms(db);
+    const turns = new Turns(db, newKey());
+    const mind: Mind = {
+      clock: systemClock,
+      log: silentLog,
+      directory: new AgentDirectory(db, silentLog),
+      rights: new Rights({ test: "operate" }, rooms),
+      rooms,
+      history: new History(db),
+      turns,
+      renders: new Renders(db),
+      view: new View(db, { clock: systemClock, serverName: "test", admins: [], defaultModel: "m", guides: [] }),
+      toolbox: new Toolbox([sendMessage, toolNamed("Once", false), toolNamed("Again", true)]),
+      model: createChatModel({ baseUrl: model.url, apiKey: "", clock: systemClock, log: silentLog }),
+      onOutbox: () => {},
+      onThought: () => {},
+      showWork: () => () => {},
+    };
+    return { runner: new TurnRunner(mind, () => {}), turns };
+  };
+  const askFor = (tool: string) => (request: ModelRequest) => ({ call: toolName(request, tool) });
+  const answer = (request: ModelRequest) => say(request, conversation.roomId, "done", { final: true });
+  const turnRow = async () => {
+    const [row] = await database().sql`select id, state, error from turns where agent = ${conversation.agent}`;
+    return row;
+  };
+  const said = async () => {
+    const rows = await database().sql<{ body: string }[]>`
+      select content->>'body' as body from outbox where room_id = ${conversation.roomId} order by id`;
+    return rows.map(({ body }) => body);
+  };
+  const journal = async () => {
+    const row = await turnRow();
+    const steps = await database().sql<{ name: string; state: string }[]>`
+      select name, state from steps where turn_id = ${row?.id ?? 0} order by n`;
+    return steps.map(({ name, state }) => `${name.replace(/_\w+$/, "")}: ${state}`);
+  };
+  /** Runs the turn until the tool is at work, and ends the process there. */
+  const interrupt = async (tool: string) => {
+    model.on(() => true, askFor(tool), { times: 1 });
+    const { runner } = newProcess();
+    const working = Promise.withResolvers<void>();
+    goOn = ({ signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+        working.resolve();
+      });
+    const ran = runner.run(conversation);
+    await working.promise;
+    await runner.close(0);
+    await ran;
+    goOn = async () => {};
+  };
+
+  it("a turn thinks, acts, answers once, and is done", async () => {
+    model.on(() => true, askFor("Again"), { times: 1 }).onEvery(answer);
+    await newProcess().runner.run(conversation);
+    expect(await turnRow()).toMatchObject({ state: "done", error: null });
+    expect(await journal()).toEqual(["model: done", "call Again: done", "model: done", "call SendMessage: done"]);
+    expect(await said()).toEqual(["done"]);
+  });
+
+  it("a turn that another process goes on with does not call the model again for what it has answered", async () => {
+    await interrupt("Again");
+    model.onEvery(answer);
+    await newProcess().runner.run(conversation);
+    expect(model.requests).toHaveLength(2);
+    expect(await said()).toEqual(["done"]);
+  });
+
+  it("a call that may be repeated is, under the same key", async () => {
+    await interrupt("Again");
+    model.onEvery(answer);
+    await newProcess().runner.run(conversation);
+    expect(runs.map(({ key }) => key)).toEqual([runs[0]?.key, runs[0]?.key]);
+    expect(userText(model.requests[1] as ModelRequest)).toContain("Again is done");
+  });
+
+  it("a call that may not be repeated is not, and the model is told that its outcome is unknown", async () => {
+    await interrupt("Once");
+    expect(await journal()).toEqual(["model: done", "call Once: started"]);
+    model.onEvery(answer);
+    await newProcess().runner.run(conversation);
+    expect(runs).toHaveLength(1);
+    expect(userText(model.requests[1] as ModelRequest)).toContain(outcomeUnknown);
+    expect(await journal()).toEqual(["model: done", "call Once: done", "model: done", "call SendMessage: done"]);
+  });
+
+  it("a call that was finished is not made again", async () => {
+    model.on(() => true, askFor("Once"), { times: 1 });
+    model.on(() => true, { hang: true }, { times: 1 });
+    const { runner } = newProcess();
+    const ran = runner.run(conversation);
+    await model.request((request) => userText(request).includes("Once is done"));
+    await runner.close(0);
+    await ran;
+    model.onEvery(answer);
+    await newProcess().runner.run(conversation);
+    expect(runs).toHaveLength(1);
+    expect(userText(model.requests[2] as ModelRequest)).toContain("Once is done");
+  });
+
+  it("a turn whose journal says something else than it would do fails, and people are told once", async () => {
+    const { turns, runner } = newProcess();
+    const turn = await turns.claim(conversation, 4);
+    if (typeof turn === "string") throw new Error(turn);
+    await turns.commit(turn, { n: 0, name: "call Unknown", result: {} });
+    await runner.run(conversation);
+    expect(await turnRow()).toMatchObject({ state: "failed", error: expect.stringContaining("cannot be continued") });
+    expect(await said()).toEqual([expect.stringContaining("Something went wrong")]);
+    expect(model.requests).toHaveLength(0);
+  });
+
+  it("a turn that was taken over meanwhile says nothing and changes nothing", async () => {
+    const asked = Promise.withResolvers<void>();
+    model.onEvery((request) => [{ wait: asked.promise }, answer(request)]);
+    const ran = newProcess().runner.run(conversation);
+    await model.request(() => true);
+    const taken = await newProcess().turns.claim(conversation, 4);
+    asked.resolve();
+    await ran;
+    expect(taken).toMatchObject({ epoch: 2 });
+    expect(await turnRow()).toMatchObject({ state: "running" });
+    expect([await journal(), await said()]).toEqual([[], []]);
+  });
+
+  it("a turn that is stopped ends the model's answer and says nothing", async () => {
+    model.onEvery(["I think", { hang: true }]);
+    const { runner } = newProcess();
+    const ran = runner.run(conversation);
+    const request = await model.request(() => true);
+    expect(await runner.stop(conversation, "@you:test")).toBe(true);
+    await ran;
+    await request.closed;
+    expect(request.aborted).toBe(true);
+    expect(await turnRow()).toMatchObject({ state: "cancelled", error: "stopped by @you:test" });
+    expect(await said()).toEqual([]);
+  });
+
+  it("a model that cannot answer ends the turn, and people are told once", async () => {
+    model.onEvery({ status: 401 });
+    const { runner } = newProcess();
+    await runner.run(conversation);
+    await runner.run(conversation);
+    expect(await turnRow()).toMatchObject({ state: "failed" });
+    expect(await said()).toEqual([expect.stringContaining("I cannot think right now")]);
+  });
+});
