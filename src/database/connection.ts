@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import postgres from "postgres";
 import { systemClock } from "../lib/clock.ts";
 import { messageOf, UserError } from "../lib/errors.ts";
@@ -90,6 +89,3 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
 }
 
 const withoutPassword = (url: string): string => url.replace(/\/\/([^:@/]*):[^@/]*@/, "//$1:***@");
-
-/** Whether a directory already holds an embedded database. */
-export const hasEmbeddedData = (dir: string): boolean => existsSync(`${dir}/PG_VERSION`);

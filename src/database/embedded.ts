@@ -1,4 +1,5 @@
-import { mkdir } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
 import { Duplex } from "node:stream";
 import { Worker } from "node:worker_threads";
 import { lockDirectory } from "./lock.ts";
@@ -25,9 +26,9 @@ const terminate = "X".charCodeAt(0);
 export async function openEmbedded(dir: string): Promise<Embedded> {
   await mkdir(dir, { recursive: true });
   const unlock = await lockDirectory(dir);
-  const worker = new Worker(new URL("./embedded-worker.ts", import.meta.url), {
-    workerData: { dataDir: `${dir}/postgres` },
-  });
+  const dataDir = `${dir}/postgres`;
+  if (!existsSync(dataDir)) await initialise(dataDir);
+  const worker = startWorker(dataDir);
   const answers = new Map<number, (bytes: Buffer) => void>();
   let nextId = 0;
   let onClosed = (): void => {};
@@ -64,6 +65,28 @@ export async function openEmbedded(dir: string): Promise<Embedded> {
       await unlock();
     },
   };
+}
+
+const startWorker = (dataDir: string): Worker =>
+  new Worker(new URL("./embedded-worker.ts", import.meta.url), {
+    workerData: { dataDir },
+    resourceLimits: { maxYoungGenerationSizeMb: 8 },
+  });
+
+/** Making a new database takes 400 MB that WebAssembly never gives back: a thread of its own takes them with it. */
+async function initialise(dataDir: string): Promise<void> {
+  const unfinished = `${dataDir}.new`;
+  await rm(unfinished, { recursive: true, force: true });
+  const worker = startWorker(unfinished);
+  await new Promise<void>((resolve, reject) => {
+    worker.once("error", reject);
+    worker.on("message", (message: FromWorker) => {
+      if ("greeting" in message) worker.postMessage("close");
+      if ("closed" in message) resolve();
+    });
+  });
+  await worker.terminate();
+  await rename(unfinished, dataDir);
 }
 
 /**

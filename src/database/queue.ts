@@ -26,9 +26,12 @@ export class Queue {
 
   constructor(database: Database, log: Log) {
     this.#log = log;
+    // Jobs of a dead process are given to others by these passes; the embedded database has one process only.
+    const seconds = "url" in database.location ? 5 : 60;
     const timing = {
-      superviseIntervalSeconds: 5,
-      monitorIntervalSeconds: 5,
+      superviseIntervalSeconds: seconds,
+      monitorIntervalSeconds: seconds,
+      flowIntervalSeconds: 60,
       schedule: false,
       reindex: false,
       monitorVacuum: false,

@@ -52,7 +52,7 @@ export class Background {
     await once(log, "open");
     const { size } = await stat(logFile);
     // In a session of its own: Ctrl-C in the terminal does not reach it.
-    const started = execa(process.execPath, [main, ...args, ...moreArgs], {
+    const started = execa(process.execPath, ["--max-semi-space-size=4", main, ...args, ...moreArgs], {
       detached: true,
       reject: false,
       buffer: false,

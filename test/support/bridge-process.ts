@@ -25,7 +25,7 @@ export class BridgeProcess {
 
   /** Resolves when it answers people, or (`ready: false`) when its port answers. */
   async start({ ready = true } = {}): Promise<void> {
-    const child = spawn(process.execPath, [main, "start", "--config", this.#configFile], {
+    const child = spawn(process.execPath, ["--max-semi-space-size=4", main, "start", "--config", this.#configFile], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#child = child;
