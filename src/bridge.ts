@@ -1,5 +1,4 @@
-import { readdir, readFile } from "node:fs/promises";
-import { Counter, Gauge, Registry } from "prom-client";
+import { Registry } from "prom-client";
 import { type Agent, AgentDirectory, agentUserId } from "./agent/agent.ts";
 import type { Mind } from "./agent/mind.ts";
 import { Rights } from "./agent/rights.ts";
@@ -10,7 +9,6 @@ import { Toolbox } from "./agent/toolbox.ts";
 import { View } from "./agent/view.ts";
 import { WakeKeeper } from "./agent/wake.ts";
 import type { Config } from "./config.ts";
-import { guideTitle } from "./context/chat-interface.ts";
 import { openDatabase } from "./database/connection.ts";
 import { Events } from "./database/events.ts";
 import { History } from "./database/history.ts";
@@ -24,10 +22,12 @@ import { type Clock, systemClock } from "./lib/clock.ts";
 import { messageOf } from "./lib/errors.ts";
 import { digest } from "./lib/ids.ts";
 import type { Log } from "./lib/log.ts";
+import { loadAll, loadGuides } from "./load.ts";
 import { createApplicationService } from "./matrix/appservice.ts";
 import { agentName } from "./matrix/message.ts";
 import type { Registration } from "./matrix/registration.ts";
 import { HomeserverWatch } from "./matrix/watch.ts";
+import { createMetrics } from "./metrics.ts";
 import { createChatModel } from "./model/chat.ts";
 import { Commands } from "./rooms/command.ts";
 import { Delivery } from "./rooms/delivery.ts";
@@ -296,50 +296,4 @@ async function waitForHomeserver(
     said = true;
     await clock.sleep(500, aborted);
   }
-}
-
-/** One file, one thing: every module of a folder gives its export of this name. */
-async function loadAll<Thing>(folder: string, name: string): Promise<Thing[]> {
-  const url = new URL(`./${folder}/`, import.meta.url);
-  const files = (await readdir(url)).filter((file) => file.endsWith(".ts")).sort();
-  const modules = await Promise.all(
-    files.map((file) => import(new URL(file, url).href) as Promise<Record<string, Thing>>),
-  );
-  return modules.map((module, index) => {
-    const thing = module[name];
-    if (!thing) throw new Error(`${folder}/${files[index]} has no export \`${name}\``);
-    return thing;
-  });
-}
-
-async function loadGuides(serverName: string) {
-  const text = await readFile(new URL("./guides/clevernet.md", import.meta.url), "utf8");
-  return [{ title: guideTitle(serverName), text }];
-}
-
-function createMetrics(registry: Registry) {
-  const registers = [registry];
-  return {
-    received: new Counter({
-      name: "clevernet_events_received_total",
-      help: "Events that the homeserver pushed",
-      registers,
-    }),
-    swept: new Counter({ name: "clevernet_events_swept_total", help: "Events that only the sweep found", registers }),
-    outbox: new Counter({
-      name: "clevernet_outbox_total",
-      help: "What became of attempts to send",
-      labelNames: ["outcome"],
-      registers,
-    }),
-    running: (count: () => number) =>
-      new Gauge({
-        name: "clevernet_turns_running",
-        help: "Turns at work in this process",
-        registers,
-        collect() {
-          this.set(count());
-        },
-      }),
-  };
 }

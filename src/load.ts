@@ -1,0 +1,23 @@
+import { readdir, readFile } from "node:fs/promises";
+import type { Guide } from "./agent/view.ts";
+import { guideTitle } from "./context/chat-interface.ts";
+
+/** One file, one thing: every module of a folder gives its export of this name. */
+export async function loadAll<Thing>(folder: string, name: string): Promise<Thing[]> {
+  const url = new URL(`./${folder}/`, import.meta.url);
+  const files = (await readdir(url)).filter((file) => file.endsWith(".ts")).sort();
+  const modules = await Promise.all(
+    files.map((file) => import(new URL(file, url).href) as Promise<Record<string, Thing>>),
+  );
+  return modules.map((module, index) => {
+    const thing = module[name];
+    if (!thing) throw new Error(`${folder}/${files[index]} has no export \`${name}\``);
+    return thing;
+  });
+}
+
+/** The guides that are shipped with the program, as they are shown to agents of this server. */
+export async function loadGuides(serverName: string): Promise<Guide[]> {
+  const text = await readFile(new URL("./guides/clevernet.md", import.meta.url), "utf8");
+  return [{ title: guideTitle(serverName), text }];
+}
