@@ -1,6 +1,7 @@
 import type { History } from "../database/history.ts";
 import { UserError } from "../lib/errors.ts";
 import type { RoomId } from "../lib/ids.ts";
+import { isObject } from "../lib/json.ts";
 import type { Agent } from "./agent.ts";
 import { gate } from "./mode.ts";
 import type { Level } from "./permissions.ts";
@@ -56,3 +57,14 @@ export async function operate(request: OperationRequest, context: ToolContext, h
 /** What is said of an operation that was under way when the process died. */
 export const outcomeUnknown =
   "The outcome is unknown: this was under way when the bridge was interrupted, and it was not repeated. Look before you try it again.";
+
+/** A call's arguments by name, as the ephemeris shows them; what cannot be read is shown as it is. */
+export const parametersOf = (json: string): Readonly<Record<string, unknown>> => {
+  try {
+    const value: unknown = JSON.parse(json);
+    if (isObject(value)) return value;
+  } catch {
+    // Not JSON.
+  }
+  return { arguments: json };
+};

@@ -18,6 +18,11 @@ export class Journal {
     this.#written = new Map(written.map((step) => [step.n, step]));
   }
 
+  /** The next step is finished already: what came since was not shown in it. */
+  get replays(): boolean {
+    return this.#written.get(this.#next)?.state === "done";
+  }
+
   /** The result of the next step where it is finished already; `interrupted` where it was begun and may not be repeated. */
   take<Result>(name: string): { n: number; done: Result | undefined; interrupted: boolean } {
     const n = this.#next++;

@@ -10,14 +10,15 @@ import {
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Conversation } from "../database/routing.ts";
 import type { TakenWake, Turn } from "../database/turns.ts";
-import { digest, HOME, type RoomId, type UserId } from "../lib/ids.ts";
+import { digest, HOME, type RoomId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
 import { parse } from "../lmml/parse.ts";
 import { render } from "../lmml/render.ts";
 import type { ToolCall } from "../model/completion.ts";
 import type { Agent } from "./agent.ts";
+import { asked, requesters, threadOf } from "./cause.ts";
 import type { Mind } from "./mind.ts";
-import { operate, outcomeUnknown, prepare } from "./operation.ts";
+import { operate, outcomeUnknown, parametersOf, prepare } from "./operation.ts";
 import { utter } from "./speech.ts";
 import { Journal } from "./step.ts";
 import type { ToolContext } from "./tool.ts";
@@ -75,14 +76,14 @@ class TurnWork {
   async run(): Promise<Conversation[]> {
     for (let iteration = 1; iteration <= this.#agent.settings.maxIterations; iteration++) {
       this.#signal.throwIfAborted();
-      const wakes = await this.#mind.turns.absorb(this.#turn);
+      const wakes = await this.#mind.turns.absorb(this.#turn, { more: !this.#journal.replays });
       const { thinking, waiting } = await this.#think(wakes);
       if (thinking.ends) return waiting;
       if (thinking.calls.length === 0) this.#reminded = true;
       const ended = await this.#act(thinking, wakes);
       if (ended) return ended;
     }
-    return this.#reachLimit(await this.#mind.turns.absorb(this.#turn));
+    return this.#reachLimit(await this.#mind.turns.absorb(this.#turn, { more: false }));
   }
 
   async #think(wakes: readonly TakenWake[]): Promise<{ thinking: Thinking; waiting: Conversation[] }> {
@@ -291,29 +292,3 @@ class TurnWork {
     if (outbox.length > 0) this.#mind.onOutbox(outbox.map((draft) => draft.roomId));
   }
 }
-
-/** Somebody said something that the turn is about. */
-const asked = (wakes: readonly TakenWake[]): boolean => wakes.some((wake) => wake.eventId !== null);
-
-/** Those for whom the turn acts; a turn that nobody caused acts for the agent's owner. */
-const requesters = (wakes: readonly TakenWake[], owner: UserId): UserId[] => {
-  const people = [...new Set(wakes.map((wake) => wake.requester).filter((person) => person !== null))];
-  return people.length > 0 ? people : [owner];
-};
-
-/** The thread that all of the turn's events stand in. */
-const threadOf = (wakes: readonly TakenWake[]) => {
-  const threads = new Set(wakes.filter((wake) => wake.eventId !== null).map((wake) => wake.threadId));
-  const [thread] = threads;
-  return threads.size === 1 && thread ? thread : undefined;
-};
-
-const parametersOf = (json: string): Record<string, unknown> => {
-  try {
-    const value: unknown = JSON.parse(json);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  } catch {
-    // Shown as it is.
-  }
-  return { arguments: json };
-};

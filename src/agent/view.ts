@@ -138,7 +138,7 @@ export class View {
     const open = rows.filter((row) => row.readable).map((row) => row.roomId);
     const taken = wakes.map((wake) => wake.eventId).filter((id) => id !== null);
     const [events, members] = await Promise.all([
-      this.#history.events(viewer, open, rows[0]?.waiting ?? null, eventsPerRoom, taken),
+      this.#history.events(viewer, open, eventsPerRoom, taken),
       this.#history.members(open, [...this.#admins, viewer.userId], membersShown),
     ]);
     let seen = 0;

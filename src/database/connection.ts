@@ -33,6 +33,11 @@ const connectionLost = new Set([
   "57P02", // crash_shutdown
   "57P03", // cannot_connect_now
 ]);
+/**
+ * postgres.js (3.4.9) never settles a statement that was issued between the reset of its connection and the moment
+ * the driver noticed: after this time it counts as lost.
+ */
+const patienceMs = 30_000;
 const retryDelays = [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000];
 
 const isLost = (error: unknown): boolean =>
@@ -73,19 +78,35 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     async run(statement) {
       for (const delay of retryDelays) {
         try {
-          return await statement(sql);
+          return await withinPatience(statement(sql));
         } catch (error) {
           if (!isLost(error)) throw error;
           await systemClock.sleep(delay);
         }
       }
-      return statement(sql);
+      return withinPatience(statement(sql));
     },
     async close() {
       await sql.end({ timeout: 5 });
       await release();
     },
   };
+}
+
+async function withinPatience<Result>(statement: Promise<Result>): Promise<Result> {
+  const answered = new AbortController();
+  const lost = systemClock.sleep(patienceMs, answered.signal).then(
+    () =>
+      Promise.reject(
+        Object.assign(new Error(`no answer within ${patienceMs / 1000} s`), { code: "CONNECTION_CLOSED" }),
+      ),
+    () => undefined as never,
+  );
+  try {
+    return await Promise.race([statement, lost]);
+  } finally {
+    answered.abort();
+  }
 }
 
 const withoutPassword = (url: string): string => url.replace(/\/\/([^:@/]*):[^@/]*@/, "//$1:***@");

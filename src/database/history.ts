@@ -29,8 +29,6 @@ export interface RoomRow {
   readonly creator: UserId | null;
   /** How many rooms there are in all. */
   readonly total: number;
-  /** Place of the first event of the conversation that waits for a later turn; the same in every row. */
-  readonly waiting: number | null;
 }
 
 export interface MemberRow {
@@ -67,7 +65,6 @@ export class History {
           coalesce(
             (select nullif(content->>'name', '') from room_state s where s.room_id = mine.room_id and s.type = 'm.room.name'),
             (select content->>'alias' from room_state s where s.room_id = mine.room_id and s.type = 'm.room.canonical_alias')) as name,
-          (select min(position) from wakes w where w.agent = ${agent} and w.room_id = ${here} and w.turn_id is null) as waiting,
           (select content from room_state s where s.room_id = mine.room_id and s.type = 'm.room.power_levels') as "powerLevels",
           room_creator(mine.room_id) as creator,
           (select count(*) from (
@@ -79,26 +76,28 @@ export class History {
   }
 
   /**
-   * The newest events of each room, oldest first. Of the conversation's own room nothing that waits for a later turn
-   * (from `before` on), except what the agent itself said; `always` names events of that room that are shown however
-   * old they are.
+   * The newest events of each room, oldest first. Of the conversation's own room nothing from the first event on that
+   * waits for a later turn, except what the agent itself said; `always` names events of that room that are shown
+   * however old they are. One statement: an event that comes meanwhile is either waiting or not there yet.
    */
   events(
     viewer: Viewer,
     roomIds: readonly RoomId[],
-    before: number | null,
     perRoom: number,
     always: readonly EventId[],
   ): Promise<StoredEvent[]> {
     return this.#database.run(
       (sql) => sql<StoredEvent[]>`
-        with visible as (
+        with waiting as (
+          select coalesce(min(position), 'infinity') as first from wakes
+          where agent = ${viewer.agent} and room_id = ${viewer.here} and turn_id is null
+        ), visible as (
           select room_id, history_floor(${[...viewer.audience]}, room_id) as floor from unnest(${[...roomIds]}::text[]) as r(room_id)
         ), newest as (
           select e.* from visible v cross join lateral (
             select * from events e
             where e.room_id = v.room_id and e.shown and e.redacted_at is null and e.position >= v.floor
-              and (e.room_id <> ${viewer.here} or e.sender = ${viewer.userId} or ${before}::float8 is null or e.position < ${before}::float8)
+              and (e.room_id <> ${viewer.here} or e.sender = ${viewer.userId} or e.position < (select first from waiting))
             order by e.position desc limit ${perRoom}
           ) e
           union

@@ -121,15 +121,15 @@ export class Turns {
     return row.busy ? "busy" : row;
   }
 
-  /** What the turn has taken so far, after it has also taken what came since, up to its limit. */
-  async absorb(turn: Turn): Promise<TakenWake[]> {
+  /** What the turn has taken so far, after it has (with `more`) also taken what came since, up to its limit. */
+  async absorb(turn: Turn, { more }: { more: boolean }): Promise<TakenWake[]> {
     return this.#database.run(
       (sql) => sql<TakenWake[]>`
         with before as (
           select * from wakes where turn_id = ${turn.id}
         ), fresh as (
           select w.* from wakes w
-          where w.agent = ${turn.agent} and w.room_id = ${turn.roomId} and w.turn_id is null
+          where ${more} and w.agent = ${turn.agent} and w.room_id = ${turn.roomId} and w.turn_id is null
             and exists (select 1 from turns where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running')
           order by w.id limit greatest(0, ${eventsPerTurn} - (select count(*) from before))
         ), taken as (

@@ -34,7 +34,7 @@ onEachDatabase((database) => {
     runs = [];
     goOn = async () => {};
     const [name, owner, person] = [newKey().replace(" ", "") as AgentName, newUser(), newUser()];
-    const directory = new AgentDirectory(database(), silentLog);
+    const directory = new AgentDirectory(database(), systemClock, silentLog);
     await directory.seed({ name, owner, persona: undefined, settings: parseAgentSettings({}, "test") }, "test");
     conversation = { agent: name, roomId: newRoom() };
     const agent = await directory.find(name);
@@ -66,7 +66,7 @@ onEachDatabase((database) => {
     const mind: Mind = {
       clock: systemClock,
       log: silentLog,
-      directory: new AgentDirectory(db, silentLog),
+      directory: new AgentDirectory(db, systemClock, silentLog),
       rights: new Rights({ test: "operate" }, rooms),
       rooms,
       history: new History(db),

@@ -73,7 +73,7 @@ onEachDatabase((database) => {
       const events: EventId[] = [];
       for (let i = 0; i < 12; i++) events.push((await wake(database(), conversation)).eventId);
       const turn = await open(conversation);
-      const taken = await turnsOf().absorb(turn);
+      const taken = await turnsOf().absorb(turn, { more: true });
       expect(taken.map(({ eventId }) => eventId)).toEqual(events.slice(0, 10));
       expect(await turnsOf().unread(conversation.agent)).toEqual([conversation]);
     });
@@ -146,8 +146,15 @@ onEachDatabase((database) => {
     it("takes what has come since, up to ten events a turn", async () => {
       const { conversation, turn } = await opened();
       for (let i = 0; i < 11; i++) await wake(database(), conversation);
-      expect(await turnsOf().absorb(turn)).toHaveLength(10);
-      expect(await turnsOf().absorb(turn)).toHaveLength(10);
+      expect(await turnsOf().absorb(turn, { more: true })).toHaveLength(10);
+      expect(await turnsOf().absorb(turn, { more: true })).toHaveLength(10);
+      expect(await turnsOf().unread(conversation.agent)).toEqual([conversation]);
+    });
+
+    it("leaves what has come since where a finished step is only read again", async () => {
+      const { conversation, turn } = await opened();
+      await wake(database(), conversation);
+      expect(await turnsOf().absorb(turn, { more: false })).toHaveLength(1);
       expect(await turnsOf().unread(conversation.agent)).toEqual([conversation]);
     });
 
@@ -155,7 +162,7 @@ onEachDatabase((database) => {
       const { conversation, turn } = await opened();
       const requester = newUser();
       await wake(database(), conversation, { requester });
-      await turnsOf().absorb(turn);
+      await turnsOf().absorb(turn, { more: true });
       expect((await turnsOf().running(conversation))?.requesters).toContain(requester);
     });
 
@@ -163,14 +170,14 @@ onEachDatabase((database) => {
       const { conversation, turn } = await opened();
       await open(conversation);
       await wake(database(), conversation);
-      expect(await turnsOf().absorb(turn)).toHaveLength(1);
+      expect(await turnsOf().absorb(turn, { more: true })).toHaveLength(1);
       expect(await turnsOf().unread(conversation.agent)).toEqual([conversation]);
     });
 
     it("leaves other conversations of the agent alone", async () => {
       const { conversation, turn } = await opened();
       await wake(database(), { ...conversation, roomId: newRoom() });
-      expect(await turnsOf().absorb(turn)).toHaveLength(1);
+      expect(await turnsOf().absorb(turn, { more: true })).toHaveLength(1);
     });
   });
 

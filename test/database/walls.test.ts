@@ -281,7 +281,7 @@ onEachDatabase((database) => {
       const fresh = await settleEvent(database(), { roomId, position: 1_000_040 });
       const seenBy = async (audience: UserId[]) => {
         const viewer = { agent: agent.name, userId: agent.userId, owner: agent.owner, here: roomId, audience };
-        const events = await historyOf().events(viewer, [roomId], null, 50, []);
+        const events = await historyOf().events(viewer, [roomId], 50, []);
         return events.filter((event) => event.type === "m.room.message").map((event) => event.eventId);
       };
       expect(await seenBy([early])).toEqual([old.eventId, fresh.eventId]);

@@ -1,0 +1,247 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { AgentDirectory } from "../../src/agent/agent.ts";
+import { Rights } from "../../src/agent/rights.ts";
+import { Events, type IncomingEvent } from "../../src/database/events.ts";
+import { Outbox } from "../../src/database/outbox.ts";
+import { Renders } from "../../src/database/renders.ts";
+import { Rooms } from "../../src/database/rooms.ts";
+import { settle } from "../../src/database/routing.ts";
+import { Turns } from "../../src/database/turns.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { EventId, RoomId, UserId } from "../../src/lib/ids.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { Judge } from "../../src/routing/judge.ts";
+import { onEachDatabase } from "../support/database.ts";
+import {
+  addAgent,
+  incoming,
+  newEventId,
+  newKey,
+  newRoom,
+  newUser,
+  settleEvent,
+  storeEvent,
+  wake,
+} from "../support/rows.ts";
+
+onEachDatabase((database) => {
+  const events = () => new Events(database());
+  let roomId: RoomId;
+  beforeEach(() => {
+    roomId = newRoom();
+  });
+  const pending = async (limit?: number) => (await events().pending(roomId, limit)).map(({ eventId }) => eventId);
+
+  describe("storing", () => {
+    it("keeps the order in which events are given, over many calls and within each", async () => {
+      const given = Array.from({ length: 30 }, () => incoming({ roomId }));
+      for (const part of [given.slice(0, 1), given.slice(1, 25), given.slice(25)]) await events().store(part, "push");
+      expect(await pending()).toEqual(given.map(({ eventId }) => eventId));
+    });
+
+    it("stores an event once, whoever brings it and however often", async () => {
+      const event = incoming({ roomId });
+      expect(await events().store([event, event], "push")).toEqual([roomId]);
+      expect(await events().store([{ ...event, content: { body: "other" } }], "sweep")).toEqual([]);
+      expect(await pending()).toEqual([event.eventId]);
+      expect(await events().find(event.eventId)).toMatchObject({ content: event.content, source: "push" });
+    });
+
+    it("stores an event once when it comes twice at the same time", async () => {
+      const event = incoming({ roomId });
+      const rooms = await Promise.all(Array.from({ length: 8 }, () => events().store([event], "push")));
+      expect(rooms.flat()).toEqual([roomId]);
+      expect(await pending()).toEqual([event.eventId]);
+    });
+
+    it("names each room in which something is new once", async () => {
+      const [known, other] = [incoming({ roomId: newRoom() }), newRoom()];
+      await events().store([known], "push");
+      const given = [incoming({ roomId }), known, incoming({ roomId: other }), incoming({ roomId })];
+      expect((await events().store(given, "push")).sort()).toEqual([roomId, other].sort());
+    });
+
+    it("gives back what it was given", async () => {
+      const event: IncomingEvent = {
+        ...incoming({ roomId }),
+        stateKey: "",
+        content: { body: "𝄞 \r\n \"'\\", nested: { list: [1, 2.5, null, true] } },
+        replaces: newEventId(),
+        redacts: newEventId(),
+      };
+      await events().store([event], "sweep");
+      expect(await events().find(event.eventId)).toMatchObject({ ...event, position: expect.any(Number) });
+    });
+
+    it("gives at most as many as are asked for, the oldest, and none that is routed", async () => {
+      const given = Array.from({ length: 3 }, () => incoming({ roomId }));
+      await events().store(given, "push");
+      const [first] = await events().pending(roomId, 1);
+      if (first) await settle(database(), first, {});
+      expect(await pending(1)).toEqual([given[1]?.eventId]);
+    });
+
+    it("keeps what is no event once, as it came", async () => {
+      const misfit = { digest: newKey(), reason: "no sender", raw: Buffer.from([0, 255, 10]) };
+      await events().quarantine([misfit, misfit]);
+      const rows = await database().sql`select reason, raw from quarantine where digest = ${misfit.digest}`;
+      expect([...rows]).toEqual([{ reason: "no sender", raw: misfit.raw }]);
+    });
+  });
+
+  it("a late event takes its place between those that are known", async () => {
+    const [before, after] = [await storeEvent(database(), { roomId }), await storeEvent(database(), { roomId })];
+    const place = (await events().positionBefore(roomId, after.position)) + 0.5;
+    expect(place).toBe(before.position + 0.5);
+    const late = await storeEvent(database(), { roomId, position: place }, "sweep");
+    const positions = await events().positions([after.eventId, before.eventId, late.eventId, newEventId()]);
+    expect([...positions].sort(([, a], [, b]) => a - b).map(([id]) => id)).toEqual([
+      before.eventId,
+      late.eventId,
+      after.eventId,
+    ]);
+  });
+
+  it("knows of a late event whether something newer of its sender was taken up", async () => {
+    const agent = await addAgent(database());
+    const [sender, conversation] = [newUser(), { agent: agent.name, roomId }];
+    const late = await storeEvent(database(), { roomId, sender, position: 0.5 }, "sweep");
+    await wake(database(), conversation, { requester: newUser() });
+    const newer = await wake(database(), conversation, { requester: sender });
+    expect(await events().answeredLater(agent.name, late)).toBe(false);
+    await new Turns(database(), "test").claim(conversation, 1);
+    expect(await events().answeredLater(agent.name, late)).toBe(true);
+    expect(await events().answeredLater(agent.name, newer)).toBe(false);
+  });
+
+  describe("a redaction", () => {
+    it("empties the event, its edits, and the renders in which it stood, and no other", async () => {
+      const [event, other] = [await settleEvent(database(), { roomId }), await settleEvent(database(), { roomId })];
+      const edit = await settleEvent(database(), { roomId, replaces: event.eventId });
+      const renders = new Renders(database());
+      const keep = (turnId: number, eventIds: EventId[]) =>
+        renders.keep({ turnId, n: 0, system: "s", prompt: "p", eventIds });
+      const turnId = other.seq + 1_000_000;
+      await keep(turnId, [other.eventId, event.eventId]);
+      await keep(turnId + 1, [other.eventId]);
+      await events().redact(event.eventId);
+      for (const { eventId } of [event, edit]) expect((await events().find(eventId))?.content).toEqual({});
+      expect((await events().find(other.eventId))?.content).toEqual(other.content);
+      expect(await renders.of(turnId)).toMatchObject([{ system: "", prompt: "" }]);
+      expect(await renders.of(turnId + 1)).toMatchObject([{ system: "s", prompt: "p" }]);
+    });
+
+    it("empties a render that is kept only after it", async () => {
+      const event = await settleEvent(database(), { roomId });
+      await events().redact(event.eventId);
+      const turnId = event.seq + 2_000_000;
+      await new Renders(database()).keep({ turnId, n: 0, system: "s", prompt: "p", eventIds: [event.eventId] });
+      expect(await new Renders(database()).of(turnId)).toMatchObject([{ system: "", prompt: "" }]);
+    });
+
+    it("of what an agent said empties the row that sent it, and the ephemeris of that turn alone", async () => {
+      const agent = await addAgent(database());
+      const conversation = { agent: agent.name, roomId };
+      const turns = new Turns(database(), "test");
+      const speak = async (key: string) => {
+        await wake(database(), conversation);
+        const turn = await turns.claim(conversation, 1);
+        if (typeof turn === "string") throw new Error(turn);
+        const draft = { key, roomId, sender: agent.userId, kind: "message", content: { body: key } } as const;
+        await turns.commit(turn, { n: 0, name: "x", result: {}, ends: true, outbox: [draft], ephemeris: [key] });
+        return settleEvent(database(), { roomId, sender: agent.userId }, { shownChars: 1, echoOf: key });
+      };
+      const keys = [newKey(), newKey()];
+      const [first] = [await speak(keys[0] ?? ""), await speak(keys[1] ?? "")];
+      await events().redact(first.eventId);
+      const rows = await database().sql`select content from outbox where room_id = ${roomId} order by id`;
+      expect([...rows]).toEqual([{ content: {} }, { content: { body: keys[1] } }]);
+      const left = await database().sql`select entry from ephemeris where user_id = ${agent.userId}`;
+      expect([...left]).toEqual([{ entry: keys[1] }]);
+    });
+  });
+
+  describe("judged in any order", () => {
+    const [ann, mallory] = [newUser(), newUser()];
+    /** Stores the events in this order and routes them in it. */
+    const route = async (...given: readonly IncomingEvent[]) => {
+      const rooms = new Rooms(database());
+      const judge = new Judge({
+        events: events(),
+        rooms,
+        outbox: new Outbox(database()),
+        directory: new AgentDirectory(database(), systemClock, silentLog),
+        rights: new Rights({}, rooms),
+        sensors: [],
+        command: async () => undefined,
+        serverName: "test",
+        botUserId: "@clevernet:test" as UserId,
+        log: silentLog,
+      });
+      for (const event of given) {
+        await events().store([event], "push");
+        for (const one of await events().pending(roomId)) await settle(database(), one, await judge.judge(one));
+      }
+    };
+    const original = () => incoming({ roomId, sender: ann });
+    const editOf = ({ eventId }: IncomingEvent, body: string, sender = ann) => {
+      const content = {
+        msgtype: "m.text",
+        body: `* ${body}`,
+        "m.new_content": { msgtype: "m.text", body },
+        "m.relates_to": { rel_type: "m.replace", event_id: eventId },
+      };
+      return incoming({ roomId, sender, content, replaces: eventId });
+    };
+    const redactionOf = ({ eventId }: IncomingEvent, sender = ann) =>
+      incoming({ roomId, sender, type: "m.room.redaction", content: {}, redacts: eventId });
+    const bodyOf = async ({ eventId }: IncomingEvent) => (await events().find(eventId))?.content.body;
+
+    it("an edit gives a message its new text, also where it comes before it", async () => {
+      for (const early of [false, true]) {
+        const message = original();
+        const edit = editOf(message, "edited");
+        await route(...(early ? [edit, message] : [message, edit]));
+        expect(await bodyOf(message)).toBe("edited");
+      }
+    });
+
+    it("the newest edit counts", async () => {
+      const message = original();
+      await route(editOf(message, "one"), message, editOf(message, "two"));
+      expect(await bodyOf(message)).toBe("two");
+    });
+
+    it("an edit by somebody else changes nothing, also where it comes before", async () => {
+      for (const early of [false, true]) {
+        const message = original();
+        const edit = editOf(message, "forged", mallory);
+        await route(...(early ? [edit, message] : [message, edit]));
+        expect(await bodyOf(message)).toBe("hello");
+      }
+    });
+
+    it("a redaction empties a message, also where it comes before it, and no edit fills it again", async () => {
+      for (const early of [false, true]) {
+        const message = original();
+        const redaction = redactionOf(message);
+        await route(...(early ? [redaction, message] : [message, redaction]), editOf(message, "back"));
+        expect(await bodyOf(message)).toBeUndefined();
+      }
+    });
+
+    it("a redaction by somebody without the power changes nothing", async () => {
+      const message = original();
+      await route(message, redactionOf(message, mallory));
+      expect(await bodyOf(message)).toBe("hello");
+    });
+
+    it("a redaction by somebody with the power empties the message", async () => {
+      const message = original();
+      const levels = { users: { [mallory]: 50 }, redact: 50 };
+      await route(incoming({ roomId, sender: ann, type: "m.room.power_levels", stateKey: "", content: levels }));
+      await route(message, redactionOf(message, mallory));
+      expect(await bodyOf(message)).toBeUndefined();
+    });
+  });
+});

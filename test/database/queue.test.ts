@@ -1,0 +1,84 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { Queue } from "../../src/database/queue.ts";
+import type { Conversation } from "../../src/database/routing.ts";
+import type { AgentName } from "../../src/lib/ids.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { onEachDatabase } from "../support/database.ts";
+import { eventually } from "../support/poll.ts";
+import { newRoom } from "../support/rows.ts";
+
+onEachDatabase((database, kind) => {
+  const queues: Queue[] = [];
+  afterEach(async () => {
+    for (const queue of queues.splice(0)) await queue.stop();
+  });
+  const newQueue = async () => {
+    const queue = new Queue(database(), silentLog);
+    await queue.start();
+    queues.push(queue);
+    return queue;
+  };
+  const conversations = (count: number): Conversation[] =>
+    Array.from({ length: count }, () => ({ agent: "helper" as AgentName, roomId: newRoom() }));
+
+  describe("jobs of a conversation", () => {
+    it("run one at a time; all that are sent while one runs are one that runs after it", async () => {
+      const queue = await newQueue();
+      const [conversation] = conversations(1) as [Conversation];
+      const first = Promise.withResolvers<void>();
+      let running = 0;
+      let most = 0;
+      let runs = 0;
+      await queue.work(4, async () => {
+        runs += 1;
+        running += 1;
+        most = Math.max(most, running);
+        if (runs === 1) await first.promise;
+        running -= 1;
+      });
+      await queue.send(conversation);
+      await eventually(() => running === 1, { what: "the first job to run" });
+      for (let i = 0; i < 5; i++) await queue.send(conversation);
+      first.resolve();
+      await eventually(() => runs === 2 && running === 0, { what: "the second job to run", within: 25_000 });
+      expect(most).toBe(1);
+      await queue.send(conversation);
+      await eventually(() => runs === 3, { what: "a job that is sent later to run", within: 25_000 });
+    });
+
+    it("carry the conversation, and run beside those of others", async () => {
+      const queue = await newQueue();
+      const sent = conversations(3);
+      const seen: Conversation[] = [];
+      const all = Promise.withResolvers<void>();
+      await queue.work(3, async (conversation) => {
+        seen.push(conversation);
+        if (seen.length === 3) all.resolve();
+        await all.promise;
+      });
+      for (const conversation of sent) await queue.send(conversation);
+      await eventually(() => seen.length === 3, { what: "three jobs at once", within: 25_000 });
+      expect(seen.map(({ roomId }) => roomId).sort()).toEqual(sent.map(({ roomId }) => roomId).sort());
+    });
+  });
+
+  it("a job whose process has died runs at once when it is released", async () => {
+    const [conversation] = conversations(1) as [Conversation];
+    const [dead, alive] = [await newQueue(), await newQueue()];
+    const never = Promise.withResolvers<void>();
+    let died = false;
+    await dead.work(1, async () => {
+      died = true;
+      await never.promise;
+    });
+    await dead.send(conversation);
+    await eventually(() => died, { what: "the job to run in the process that dies" });
+    const seen: Conversation[] = [];
+    await alive.work(1, async (one) => void seen.push(one));
+    await alive.release([conversation]);
+    await alive.send(conversation);
+    await eventually(() => seen.length > 0, { what: `the job to run again (${kind})`, within: 10_000 });
+    expect(seen[0]).toEqual(conversation);
+    never.resolve();
+  });
+});
