@@ -17,6 +17,8 @@ describe("commands", () => {
         "@admin:clevernet.test": "admin",
         "@ann:clevernet.test": "operate",
         "@ben:clevernet.test": "chat",
+        // A careless operator: agents must not command even so.
+        "@agent_*:clevernet.test": "operate",
       },
     });
     await stage.bridge.start();

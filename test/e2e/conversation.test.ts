@@ -90,6 +90,20 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
     expect(await saidIn(room)).toEqual(["noon"]);
   });
 
+  it("a message to another agent does not wake the agent in whose thread it stands", async () => {
+    const room = await stage.room(ann, [], ["helper", "other"]);
+    stage.model.on("your opinion", "I have none, and say nothing.");
+    const root = await ann.mention(room, helper(), "what time?");
+    await ann.waitForMessage(room, ({ body }) => body === "noon");
+    await ann.thread(room, root, "what time, in a thread?", { "m.mentions": { user_ids: [helper()] } });
+    await eventually(async () => (await saidIn(room)).length === 2, { what: "the answer in the thread" });
+    await ann.thread(room, root, "your opinion?", { "m.mentions": { user_ids: [stage.agentId("other")] } });
+    await eventually(() => requestsIn(room).length === 4, { what: "the other agent to be asked, and reminded" });
+    await everythingRouted();
+    const other = stage.agentId("other");
+    expect(requestsIn(room).map(agentOf)).toEqual([helper(), helper(), other, other]);
+  });
+
   it("two rooms of an agent are answered while its model thinks for a third", async () => {
     const thinking = Promise.withResolvers<void>();
     stage.model.on("something deep", (request) => [{ wait: thinking.promise }, answer(request, "42")]);
