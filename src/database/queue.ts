@@ -79,8 +79,15 @@ export class Queue {
 
   async send(conversation: Conversation): Promise<void> {
     await this.#boss.send(turns, { ...conversation }, { singletonKey: `${conversation.agent}|${conversation.roomId}` });
+    this.#callIdleSlot();
+  }
+
+  /** Another one each time: a slot that is called twice before it looks takes one job, and the other one would wait. */
+  #callIdleSlot(): void {
     const idle = this.#slots.find((slot) => !slot.busy);
-    if (idle) this.#boss.notifyWorker(idle.worker);
+    if (!idle) return;
+    this.#slots.push(...this.#slots.splice(this.#slots.indexOf(idle), 1));
+    this.#boss.notifyWorker(idle.worker);
   }
 
   /** Takes away the jobs of conversations whose process died, without waiting for its heartbeat to be missed. */
