@@ -40,10 +40,10 @@ onEachDatabase((database, kind) => {
       await eventually(() => running === 1, { what: "the first job to run" });
       for (let i = 0; i < 5; i++) await queue.send(conversation);
       first.resolve();
-      await eventually(() => runs === 2 && running === 0, { what: "the second job to run", within: 25_000 });
+      await eventually(() => runs === 2 && running === 0, { what: "the second job to run" });
       expect(most).toBe(1);
       await queue.send(conversation);
-      await eventually(() => runs === 3, { what: "a job that is sent later to run", within: 25_000 });
+      await eventually(() => runs === 3, { what: "a job that is sent later to run" });
     });
 
     it("carry the conversation, and run beside those of others", async () => {
@@ -57,7 +57,7 @@ onEachDatabase((database, kind) => {
         await all.promise;
       });
       for (const conversation of sent) await queue.send(conversation);
-      await eventually(() => seen.length === 3, { what: "three jobs at once", within: 25_000 });
+      await eventually(() => seen.length === 3, { what: "three jobs at once" });
       expect(seen.map(({ roomId }) => roomId).sort()).toEqual(sent.map(({ roomId }) => roomId).sort());
     });
   });
@@ -77,7 +77,7 @@ onEachDatabase((database, kind) => {
     await alive.work(1, async (one) => void seen.push(one));
     await alive.release([conversation]);
     await alive.send(conversation);
-    await eventually(() => seen.length > 0, { what: `the job to run again (${kind})`, within: 10_000 });
+    await eventually(() => seen.length > 0, { what: `the job to run again (${kind})` });
     expect(seen[0]).toEqual(conversation);
     never.resolve();
   });
