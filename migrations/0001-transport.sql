@@ -82,13 +82,14 @@ create table agents (
   created_at timestamptz not null default now()
 );
 
--- Everything that is to be sent, in order per room, with a frozen body and a transaction id that never changes.
+-- Everything that is to be sent, in order per room, with a frozen body and a transaction id that never changes. What
+-- belongs to no room (a profile) has the user's id for a room.
 create table outbox (
   id bigint generated always as identity primary key,
   key text not null unique,
   room_id text not null,
   sender text not null,
-  kind text not null check (kind in ('message', 'file', 'join', 'leave')),
+  kind text not null check (kind in ('message', 'file', 'join', 'leave', 'profile')),
   content jsonb not null,
   turn_id bigint,
   state text not null default 'pending' check (state in ('pending', 'sent', 'failed')),

@@ -20,11 +20,12 @@ import { Rooms } from "./database/rooms.ts";
 import { Turns } from "./database/turns.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import { messageOf } from "./lib/errors.ts";
-import { digest } from "./lib/ids.ts";
+import { digest, type RoomId } from "./lib/ids.ts";
 import type { Log } from "./lib/log.ts";
 import { loadAll, loadGuides } from "./load.ts";
 import { createApplicationService } from "./matrix/appservice.ts";
 import { agentName } from "./matrix/message.ts";
+import { untilAnswered, waitForHomeserver } from "./matrix/patience.ts";
 import type { Registration } from "./matrix/registration.ts";
 import { HomeserverWatch } from "./matrix/watch.ts";
 import { createMetrics } from "./metrics.ts";
@@ -196,6 +197,7 @@ export async function startBridge(
       turns,
       directory,
       toolbox,
+      renders: mind.renders,
       runner,
       clock,
       modelOf: (agent) => view.modelOf(agent),
@@ -238,9 +240,10 @@ export async function startBridge(
     await service.listen(config.bridge.host, config.bridge.port);
     stops.push(() => service.close());
     await waitForHomeserver(() => client.alive(), config.homeserver.url, clock, log, aborted);
-    await client.register(client.botUserId);
-    await client.putDevice(client.botUserId, botDevice, "Clevernet");
-    for (const agent of await directory.all()) await introduce(agent);
+    const insist = <Result>(ask: () => Promise<Result>) => untilAnswered(ask, clock, log, aborted);
+    await insist(() => client.register(client.botUserId));
+    await insist(() => client.putDevice(client.botUserId, botDevice, "Clevernet"));
+    for (const agent of await directory.all()) await insist(() => introduce(agent));
 
     stops.push(() => delivery.stop());
     await delivery.start();
@@ -271,29 +274,18 @@ export async function startBridge(
         await client.putDevice(agent.userId, agent.deviceId, "Clevernet");
         await directory.table.registered(agent.name);
       }
-      const profile = digest(agent.displayName, agent.settings.avatar ?? "");
-      if (agent.profile !== profile) {
-        await client.setProfile(agent.userId, agent.displayName, agent.settings.avatar);
-        await directory.table.profileTold(agent.name, profile);
-      }
+      const content = { displayName: agent.displayName, avatar: agent.settings.avatar };
+      const profile = digest("profile", content.displayName, content.avatar ?? "");
+      if (agent.profile === profile) return;
+      const draft = {
+        key: digest(agent.userId, profile, agent.profile ?? ""),
+        roomId: agent.userId as string as RoomId,
+        sender: agent.userId,
+      };
+      await directory.table.tellProfile(agent.name, profile, { ...draft, kind: "profile", content });
     }
   } catch (error) {
     await stop();
     throw error;
-  }
-}
-
-async function waitForHomeserver(
-  alive: () => Promise<boolean>,
-  url: string,
-  clock: Clock,
-  log: Log,
-  aborted: AbortSignal,
-): Promise<void> {
-  let said = false;
-  while (!(await alive())) {
-    if (!said) log.warn(`the homeserver does not answer at ${url}; waiting for it`);
-    said = true;
-    await clock.sleep(500, aborted);
   }
 }

@@ -28,13 +28,17 @@ program
     const ended = new Promise<void>((resolve) => {
       for (const signal of ["SIGTERM", "SIGINT"] as const) {
         process.once(signal, () => {
-          asked.abort(new UserError(`ended by ${signal}`));
+          asked.abort();
           resolve();
         });
       }
     });
     const { startBridge } = await import("./bridge.ts");
-    const bridge = await startBridge(config, registration, log, asked.signal);
+    const bridge = await startBridge(config, registration, log, asked.signal).catch((error: unknown) => {
+      if (asked.signal.aborted) return undefined;
+      throw error;
+    });
+    if (!bridge) return;
     await ended;
     log.info("ending: what runs is finished or left to the next start");
     await bridge.stop();

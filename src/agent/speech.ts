@@ -25,15 +25,7 @@ export interface Utterance {
 export function utter(utterance: Utterance): OutboxDraft[] {
   const { sender, roomId, key } = utterance;
   const parts = splitText(utterance.text, partLength);
-  if (parts.length > partsMost) {
-    const content = {
-      "org.clevernet.key": key,
-      name: "message.md",
-      text: utterance.text,
-      threadId: utterance.threadId ?? null,
-    };
-    return [{ key, roomId, sender, kind: "file", content }];
-  }
+  if (parts.length > partsMost) return [fileDraft({ ...utterance, name: "message.md" })];
   return parts.map((markdown, index) => {
     const partKey = index === 0 ? key : `${key}.${index}`;
     const content = messageContent({
@@ -46,4 +38,18 @@ export function utter(utterance: Utterance): OutboxDraft[] {
     });
     return { key: partKey, roomId, sender, kind: "message", content };
   });
+}
+
+/** A text that is sent as a file. */
+export function fileDraft(
+  file: Pick<Utterance, "sender" | "roomId" | "text" | "threadId" | "key"> & { readonly name: string },
+): OutboxDraft {
+  const { key, name, roomId, sender, text, threadId } = file;
+  return {
+    key,
+    roomId,
+    sender,
+    kind: "file",
+    content: { "org.clevernet.key": key, name, text, threadId: threadId ?? null },
+  };
 }

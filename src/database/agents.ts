@@ -1,5 +1,6 @@
 import type { AgentName, RoomId, UserId } from "../lib/ids.ts";
 import type { Database } from "./connection.ts";
+import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import type { Conversation } from "./routing.ts";
 
 export interface AgentRow {
@@ -54,8 +55,15 @@ export class Agents {
     await this.#database.run((sql) => sql`update agents set registered_at = now() where name = ${name}`);
   }
 
-  async profileTold(name: AgentName, profile: string): Promise<void> {
-    await this.#database.run((sql) => sql`update agents set profile = ${profile} where name = ${name}`);
+  /** Queues the profile for the homeserver, and remembers that it was: `profile` is its digest. */
+  async tellProfile(name: AgentName, profile: string, draft: OutboxDraft): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        with told as (
+          update agents set profile = ${profile} where name = ${name} and profile is distinct from ${profile} returning name
+        )
+        ${insertOutbox(sql, [draft], "told")}`,
+    );
   }
 
   /** Up to where the sweep has read; only after what was found is stored. */

@@ -239,6 +239,17 @@ export class Turns {
     return row;
   }
 
+  /** A turn of the conversation by its number; without one, the last. */
+  async shown({ agent, roomId }: Conversation, number: number | undefined): Promise<Turn | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<Turn[]>`
+        select ${sql.unsafe(turnColumns)} from turns
+        where agent = ${agent} and room_id = ${roomId} and (${number ?? null}::bigint is null or number = ${number ?? null})
+        order by id desc limit 1`,
+    );
+    return row;
+  }
+
   /** Conversations whose open turn belongs to a runner of this name that died before. */
   abandoned(): Promise<Conversation[]> {
     return this.#database.run(

@@ -3,7 +3,7 @@ import http from "node:http";
 import express, { type RequestHandler } from "express";
 import { AppService, AppServiceRegistration, Bridge, Logger, MembershipCache } from "matrix-appservice-bridge";
 import type { Registry } from "prom-client";
-import { messageOf } from "../lib/errors.ts";
+import { messageOf, UserError } from "../lib/errors.ts";
 import type { RoomId, UserId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { MatrixClient } from "./client.ts";
@@ -115,7 +115,14 @@ class DurableAppService extends AppService {
     server.keepAliveTimeout = 65_000;
     this.#server = server;
     return new Promise((resolve, reject) => {
-      server.once("error", reject);
+      server.once("error", (error) => {
+        const taken = "code" in error && error.code === "EADDRINUSE";
+        reject(
+          taken
+            ? new UserError(`bridge.port: ${host}:${port} is used by another program. Stop it, or choose another port.`)
+            : error,
+        );
+      });
       server.listen(port, host, backlog, resolve);
     });
   }

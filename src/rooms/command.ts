@@ -4,12 +4,13 @@ import { operate } from "../agent/operation.ts";
 import { includesLevel, type Level } from "../agent/permissions.ts";
 import type { Rights } from "../agent/rights.ts";
 import type { TurnRunner } from "../agent/runner.ts";
-import { utter } from "../agent/speech.ts";
+import { fileDraft, utter } from "../agent/speech.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import type { Toolbox } from "../agent/toolbox.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { History } from "../database/history.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
+import type { Renders } from "../database/renders.ts";
 import type { RoomContext, Rooms } from "../database/rooms.ts";
 import type { Turns } from "../database/turns.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -26,6 +27,7 @@ export interface CommandParts {
   readonly rooms: Rooms;
   readonly history: History;
   readonly turns: Turns;
+  readonly renders: Renders;
   readonly directory: AgentDirectory;
   readonly toolbox: Toolbox;
   readonly runner: TurnRunner;
@@ -50,6 +52,7 @@ const plain = {
   help: { level: "chat", usage: "help [COMMAND]", says: "what can be commanded here" },
   status: { level: "chat", usage: "status", says: "what the agent is doing, with which model and rights" },
   stop: { level: "chat", usage: "stop", says: "ends the agent's running turn at once" },
+  show: { level: "use", usage: "show turn [N]", says: "what the agent was shown in a turn here, exactly, as a file" },
 } as const satisfies Record<string, { level: Level; usage: string; says: string }>;
 
 /** People's commands: a human's own `m.text` that begins with the prefix. */
@@ -100,6 +103,7 @@ export class Commands {
       );
     }
     if (word === "stop") return { text: await this.#stop(agent, command, level) };
+    if (word === "show") return this.#show(agent, command, level, rest);
     const tool = this.#parts.toolbox.byCommand(agent, word);
     if (!tool) throw new UserError(this.#unknown(agent, word));
     return this.#run(agent, tool, command, level, rest);
@@ -180,6 +184,35 @@ export class Commands {
     }
     await this.#parts.runner.stop(conversation, event.sender);
     return `${agent.displayName} was stopped.`;
+  }
+
+  /** Only where everybody in the room may read all that was shown. */
+  async #show(agent: Agent, { event, message }: Command, level: Level, line: string): Promise<Answer> {
+    const { history, prefix, renders, rooms, turns } = this.#parts;
+    if (!includesLevel(level, plain.show.level))
+      throw new UserError(`To read turns you need the right to use; you have: ${level}.`);
+    const [, number] = /^turn(?:\s+(\d{1,15}))?$/.exec(line) ?? [];
+    if (!line.startsWith("turn") || (number === undefined && line !== "turn"))
+      throw new UserError(`Usage: \`${prefix}${plain.show.usage}\``);
+    const turn = await turns.shown(
+      { agent: agent.name, roomId: event.roomId },
+      number === undefined ? undefined : Number(number),
+    );
+    const shown = turn ? await renders.of(turn.id) : [];
+    if (!turn || shown.length === 0)
+      throw new UserError(`There is no such turn of ${agent.displayName} in this room within the last 3 days.`);
+    if (!(await history.mayReadAll(await rooms.humans(event.roomId), turn.sources, agent.owner))) {
+      throw new UserError("Something was shown in that turn which not everybody in this room may read.");
+    }
+    const text = shown
+      .map(({ n, system, prompt }) => `# Step ${n}\n\n## System\n\n${system}\n\n## User\n\n${prompt}`)
+      .join("\n\n");
+    const key = digest("show", event.eventId);
+    const name = `turn-${turn.number}.md`;
+    return {
+      text: "",
+      outbox: [fileDraft({ sender: agent.userId, roomId: event.roomId, name, text, threadId: message.threadId, key })],
+    };
   }
 
   #unknown(agent: Agent, word: string): string {

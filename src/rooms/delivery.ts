@@ -116,6 +116,13 @@ export class Delivery {
       case "leave":
         await client.leave(as, row.roomId, String(content.reason ?? ""));
         return undefined;
+      case "profile":
+        await client.setProfile(
+          row.sender,
+          String(content.displayName),
+          typeof content.avatar === "string" ? content.avatar : null,
+        );
+        return undefined;
       case "file":
         return client.send(as, row.roomId, "m.room.message", row.key, await this.#uploaded(as, content));
       case "message":

@@ -24,7 +24,9 @@ async function isMeant(scene: Scene): Promise<boolean> {
       return false;
   }
   if (message.replyTo !== undefined && (await scene.senderOf(message.replyTo)) === agent.userId) return true;
-  if (reply === "mention") return false;
+  // Agents that met in a thread would otherwise go on there by themselves.
+  const byAgent = agentsHere.some((other) => other.userId === scene.event.sender);
+  if (reply === "mention" || (byAgent && reply !== "always")) return false;
   if (message.threadId !== undefined && (await scene.spokeIn(message.threadId))) return true;
   if (reply === "always") return true;
   const alone = agentsHere.length === 1 && room.humans === 1;

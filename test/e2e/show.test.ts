@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { say, userText } from "../support/scripted-model.ts";
+import { Stage } from "../support/stage.ts";
+import type { TestUser } from "../support/user.ts";
+
+describe("!show turn", () => {
+  let stage: Stage;
+  let ann: TestUser;
+  let ben: TestUser;
+  beforeAll(async () => {
+    stage = await Stage.set({ database: "postgres", permissions: { "@*:clevernet.test": "use" } });
+    await stage.bridge.start();
+    [ann, ben] = await Promise.all([stage.user("ann"), stage.user("ben")]);
+  });
+  afterAll(() => stage.strike());
+
+  const fileOf = async (user: TestUser, room: string): Promise<string> => {
+    const { content } = await user.waitForMessage(room, (message) => message.content.msgtype === "m.file");
+    const url = user.client.mxcUrlToHttp(String(content.url), undefined, undefined, undefined, true, true, true);
+    const response = await fetch(String(url), { headers: { authorization: `Bearer ${user.credentials.accessToken}` } });
+    return response.text();
+  };
+
+  it("gives exactly what the model was sent, as a file", async () => {
+    stage.model.on("what do you see", (request) => say(request, room, "everything", { final: true }));
+    const room = await stage.directRoom(ann);
+    await ann.say(room, "what do you see");
+    await ann.waitForMessage(room, ({ body }) => body === "everything");
+    await ann.say(room, "!show turn");
+    const sent = stage.model.requests.find((request) => userText(request).includes("what do you see"));
+    expect(await fileOf(ann, room)).toContain(sent && userText(sent));
+  });
+
+  it("refuses where somebody in the room may not read all of it", async () => {
+    stage.model.on("remember this", (request) => say(request, shared, "I will", { final: true }));
+    const shared = await stage.room(ann, [], ["helper"]);
+    await ann.say(shared, "remember this");
+    await ann.waitForMessage(shared, ({ body }) => body === "I will");
+    await ann.invite(shared, ben.id);
+    await ben.join(shared);
+    await ann.waitForMembership(shared, "join", ben.id);
+    await ann.say(shared, "!show turn");
+    await ann.waitForMessage(shared, ({ body }) => body.includes("not everybody in this room may read"));
+  });
+});
