@@ -147,7 +147,7 @@ export class View {
       const here = row.roomId === viewer.here;
       if (here) seen = inRoom.at(-1)?.position ?? 0;
       const [history, fresh] = here
-        ? splitHere(inRoom, new Set(taken), viewer.userId)
+        ? splitHere(inRoom, row, new Set(taken), viewer.userId)
         : splitElsewhere(inRoom, row, viewer.userId);
       const present = members.filter((member) => member.roomId === row.roomId);
       return {
@@ -174,10 +174,11 @@ export class View {
 
 /**
  * In the conversation's own room the events that caused the turn are new, and so is what was said since the first of
- * them, up to the turn's limit.
+ * them and was not shown before, up to the turn's limit.
  */
 function splitHere(
   events: readonly StoredEvent[],
+  row: RoomRow,
   taken: ReadonlySet<EventId>,
   self: UserId,
 ): [StoredEvent[], StoredEvent[]] {
@@ -187,7 +188,7 @@ function splitHere(
   const fresh = new Set<EventId>();
   for (const event of events.slice(first).toReversed()) {
     if (taken.has(event.eventId)) fresh.add(event.eventId);
-    else if (event.sender !== self && room-- > 0) fresh.add(event.eventId);
+    else if (event.sender !== self && event.position > row.seenPosition && room-- > 0) fresh.add(event.eventId);
   }
   return [events.filter((event) => !fresh.has(event.eventId)), events.filter((event) => fresh.has(event.eventId))];
 }

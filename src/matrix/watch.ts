@@ -2,6 +2,8 @@ import net from "node:net";
 import type { Clock } from "../lib/clock.ts";
 import type { MatrixClient } from "./client.ts";
 
+const askEveryMs = 5_000;
+
 /**
  * Notices that the homeserver went away and came back: an idle connection to it ends when its process does, and any
  * request that found nobody tells as well. `onBack` is called once for each return.
@@ -28,6 +30,11 @@ export class HomeserverWatch {
   }
 
   start(): void {
+    this.#listen();
+    void this.#ask().catch(() => {});
+  }
+
+  #listen(): void {
     if (this.#stopped.signal.aborted) return;
     const socket = net.connect(this.#address);
     let wasUp = false;
@@ -40,7 +47,7 @@ export class HomeserverWatch {
       // Ending an idle connection is no news; that nobody listens any more is.
       if (wasUp)
         void this.#clock.sleep(200, this.#stopped.signal).then(
-          () => this.start(),
+          () => this.#listen(),
           () => {},
         );
       else this.#gone();
@@ -66,6 +73,14 @@ export class HomeserverWatch {
     } while (!(await this.#client.alive()));
     this.#waiting = false;
     this.#onBack();
-    this.start();
+    this.#listen();
+  }
+
+  /** Behind a reverse proxy the connection outlives the homeserver. */
+  async #ask(): Promise<void> {
+    for (;;) {
+      await this.#clock.sleep(askEveryMs, this.#stopped.signal);
+      if (!(await this.#client.alive())) this.#gone();
+    }
   }
 }
