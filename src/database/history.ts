@@ -101,7 +101,8 @@ export class History {
             order by e.position desc limit ${perRoom}
           ) e
           union
-          select e.* from events e where e.event_id = any (${[...always]}) and e.room_id = ${viewer.here} and e.redacted_at is null
+          select e.* from visible v join events e on e.room_id = v.room_id
+          where e.event_id = any (${[...always]}) and e.room_id = ${viewer.here} and e.redacted_at is null and e.position >= v.floor
         )
         select ${sql.unsafe(eventColumns)} from newest e order by e.room_id, e.position`,
     );

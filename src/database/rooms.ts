@@ -6,6 +6,8 @@ export interface RoomAgent {
   readonly userId: UserId;
   readonly membership: "join" | "invite";
   readonly direct: boolean;
+  /** Place in the room's history at which it came. */
+  readonly since: number | null;
 }
 
 /** What the router has to know of a room before it can judge an event in it. */
@@ -37,7 +39,7 @@ export class Rooms {
       (sql) => sql<RoomContext[]>`
         select coalesce((select kind from rooms where room_id = ${roomId}), 'chat') as kind,
           coalesce((select jsonb_object_agg(type, content) from room_state where room_id = ${roomId}), '{}') as state,
-          coalesce((select jsonb_agg(jsonb_build_object('userId', user_id, 'membership', membership, 'direct', direct) order by user_id)
+          coalesce((select jsonb_agg(jsonb_build_object('userId', user_id, 'membership', membership, 'direct', direct, 'since', joined_position) order by user_id)
             from members where room_id = ${roomId} and kind = 'agent' and membership in ('join', 'invite')), '[]') as agents,
           (select count(*) from members where room_id = ${roomId} and kind = 'human' and membership = 'join') as humans,
           exists (select 1 from members where room_id = ${roomId} and kind = 'bot' and membership = 'join') as "botJoined",
@@ -94,6 +96,7 @@ export class Rooms {
    * Takes over a room's state as it was when an agent joined at `position`; what is known to be newer stays.
    * Members of whom we had not heard arrived in our absence, at an unknown time: after the last event that we were
    * pushed. What was read of the past for this join has its place behind that one, so none of it is closed to them.
+   * Agents come with a join that we are told of.
    */
   async adopt(roomId: RoomId, snapshot: RoomSnapshot, position: number): Promise<void> {
     await this.#database.run(
@@ -103,7 +106,8 @@ export class Rooms {
           where room_id = ${roomId} and position < ${position} and source <> 'history'
         ), members as (
           insert into members (room_id, user_id, membership, display_name, direct, kind, position, joined_position)
-          select ${roomId}, m."userId", m.membership, m."displayName", false, m.kind, ${position}::float8, began
+          select ${roomId}, m."userId", m.membership, m."displayName", false, m.kind, ${position}::float8,
+            case when m.kind = 'agent' then ${position}::float8 else began end
           from absence, jsonb_to_recordset(${sql.json(snapshot.members as unknown as Json)})
             as m("userId" text, membership text, "displayName" text, kind text)
           on conflict (room_id, user_id) do update set membership = excluded.membership,

@@ -121,7 +121,10 @@ export class Turns {
     return row.busy ? "busy" : row;
   }
 
-  /** What the turn has taken so far, after it has (with `more`) also taken what came since, up to its limit. */
+  /**
+   * What the turn has taken so far, after it has (with `more`) also taken what came since, up to its limit. A human's
+   * event begins a new chain also for a turn that an agent caused.
+   */
   async absorb(turn: Turn, { more }: { more: boolean }): Promise<TakenWake[]> {
     return this.#database.run(
       (sql) => sql<TakenWake[]>`
@@ -136,7 +139,8 @@ export class Turns {
           update wakes set turn_id = ${turn.id} where id in (select id from fresh)
         ), turn as (
           update turns set requesters = (select array_agg(distinct r) from (
-            select unnest(requesters) as r union select requester from fresh where requester is not null) all_of_them)
+            select unnest(requesters) as r union select requester from fresh where requester is not null) all_of_them),
+            chain = coalesce((select f.chain from fresh f where f.chain = f.event_id order by f.id desc limit 1), turns.chain)
           where id = ${turn.id} and exists (select 1 from fresh where requester is not null)
         )
         select w.reason, w.event_id as "eventId", w.requester, w.note,

@@ -85,6 +85,8 @@ export const writeDemoConfig = async ({ ports }: DemoState, model: DemoModel): P
   set("database", { dir: "data" });
   set("model", model.section);
   set("permissions", { [`@you:${serverName}`]: "admin" });
+  // So that every tool there is can be tried; the example is more careful.
+  document.setIn(["agents", "helper", "mode"], "update");
   const text = document.toString({ lineWidth: 0 });
   await writeFile(configFile, text, { mode: 0o600 });
   return digest(text, model.key ?? "");

@@ -159,7 +159,7 @@ export class Judge {
     const { events, sensors, log } = this.#parts;
     for (const agent of agentsHere) {
       if (agent.userId === event.sender) continue;
-      if (event.source === "sweep" && (await events.answeredLater(agent.name, event))) continue;
+      if (event.source === "sweep" && (await this.#comesTooLate(event, agent, room))) continue;
       const scene: Scene = {
         agent,
         event,
@@ -181,6 +181,12 @@ export class Judge {
       }
     }
     return meant;
+  }
+
+  /** What was said before the agent came, or before something newer that it has answered, is history. */
+  async #comesTooLate(event: StoredEvent, agent: Agent, room: RoomContext): Promise<boolean> {
+    const since = room.agents.find(({ userId }) => userId === agent.userId)?.since ?? 0;
+    return event.position < since || this.#parts.events.answeredLater(agent.name, event);
   }
 
   async #agentsIn(room: RoomContext): Promise<Agent[]> {

@@ -52,7 +52,7 @@ const isMeant = async (situation: Situation): Promise<boolean> => {
     room: {
       kind: "chat",
       state: {},
-      agents: agentsHere.map(({ userId }) => ({ userId, membership: "join", direct })),
+      agents: agentsHere.map(({ userId }) => ({ userId, membership: "join", direct, since: 0 })),
       humans,
       botJoined: false,
       creator: null,
