@@ -7,12 +7,12 @@ import { UserError } from "../lib/errors.ts";
  */
 export async function lockDirectory(dir: string): Promise<() => Promise<void>> {
   const file = `${dir}/clevernet.pid`;
-  const mine = `${process.pid} ${await startTime(process.pid)}`;
+  const mine = `${process.pid} ${(await lifeOf(process.pid)).started}`;
   for (;;) {
     if (await place(file, mine)) return () => rm(file, { force: true });
     const found = await readFile(file, "utf8").catch(() => "");
     const [pid = "", started = ""] = found.split(" ");
-    if (isAlive(Number(pid)) && (await startTime(Number(pid))) === started) {
+    if (await isHeld(Number(pid), started)) {
       throw new UserError(
         `database.dir: ${dir} is in use by process ${pid}. Stop that process first, or give this one a directory of its own.`,
       );
@@ -45,7 +45,7 @@ async function removeStale(file: string, stale: string): Promise<void> {
   else await rm(aside, { force: true });
 }
 
-function isAlive(pid: number): boolean {
+function exists(pid: number): boolean {
   if (!(pid > 0)) return false;
   try {
     process.kill(pid, 0);
@@ -55,8 +55,16 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Tells a process from a later one with the same id; empty where the system does not say (no /proc). */
-async function startTime(pid: number): Promise<string> {
+/** State and start time as the system tells them, which no later process with the same id shares; empty without /proc. */
+async function lifeOf(pid: number): Promise<{ readonly state: string; readonly started: string }> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { state: fields[0] ?? "", started: fields[19] ?? "" };
+}
+
+/** Whether the process that wrote the lock still runs. One that was killed and not yet buried does not. */
+async function isHeld(pid: number, started: string): Promise<boolean> {
+  if (!exists(pid)) return false;
+  const life = await lifeOf(pid);
+  return life.state !== "Z" && life.state !== "X" && life.started === started;
 }
