@@ -21,7 +21,7 @@ export interface Scene {
 }
 
 /** Something that an agent should know now: it wakes for it. */
-export interface Observation {
+interface Observation {
   readonly reason: WakeReason;
 }
 

@@ -21,8 +21,8 @@ export const toolSets = [
 ] as const;
 export type ToolSet = (typeof toolSets)[number];
 
-export const agentFlags = ["PreventParallelFunctionCalls", "PreventFunctionCallsWithoutThoughts"] as const;
-export type AgentFlag = (typeof agentFlags)[number];
+const agentFlags = ["PreventParallelFunctionCalls", "PreventFunctionCallsWithoutThoughts"] as const;
+type AgentFlag = (typeof agentFlags)[number];
 
 /** Text that the database can hold: without NUL and lone surrogates. */
 export const text = (expected: string) =>

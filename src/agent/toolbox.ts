@@ -41,7 +41,7 @@ export class Toolbox {
   }
 }
 
-export const nameFor = (agent: Agent, tool: AnyTool): string => `${tool.name}_${agent.suffix}`;
+const nameFor = (agent: Agent, tool: AnyTool): string => `${tool.name}_${agent.suffix}`;
 
 /** Reads a model's arguments; a `UserError` names every parameter that is wrong, and why. */
 export function readArguments(tool: AnyTool, json: string): Record<string, unknown> {
@@ -55,7 +55,7 @@ export function readArguments(tool: AnyTool, json: string): Record<string, unkno
   return validate(tool, value);
 }
 
-export function validate(tool: AnyTool, value: unknown): Record<string, unknown> {
+function validate(tool: AnyTool, value: unknown): Record<string, unknown> {
   const read = z.strictObject(tool.input.shape).safeParse(value);
   if (read.success) return read.data as Record<string, unknown>;
   throw new UserError(

@@ -22,7 +22,7 @@ const shares = {
   scratchpad: 0.02,
 };
 
-export type PartName = keyof typeof shares;
+type PartName = keyof typeof shares;
 const parts = Object.keys(shares) as PartName[];
 
 /** Characters for each part beyond its least form. */

@@ -2,7 +2,7 @@ import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database, Json, Sql } from "./connection.ts";
 
 /** `message` is a room event with a frozen content, `file` a text that is uploaded first; `join` and `leave` may carry a reason. */
-export type OutboxKind = "message" | "file" | "join" | "leave" | "profile";
+type OutboxKind = "message" | "file" | "join" | "leave" | "profile";
 
 export interface OutboxDraft {
   /** Unique for the thing to send; transaction id towards the homeserver, and our content key in the event. */

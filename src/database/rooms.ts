@@ -2,7 +2,7 @@ import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database, Json } from "./connection.ts";
 import type { MemberChange } from "./routing.ts";
 
-export interface RoomAgent {
+interface RoomAgent {
   readonly userId: UserId;
   readonly membership: "join" | "invite";
   readonly direct: boolean;

@@ -12,7 +12,7 @@ export interface MemberChange {
   readonly kind: "human" | "agent" | "bot";
 }
 
-export interface StateChange {
+interface StateChange {
   readonly type: string;
   readonly content: Json;
   readonly sender: UserId;

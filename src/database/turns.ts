@@ -36,7 +36,7 @@ export interface Step {
   readonly result: Json;
 }
 
-export interface Usage {
+interface Usage {
   readonly model: string;
   readonly promptTokens: number;
   readonly cachedTokens: number;
@@ -70,7 +70,7 @@ export class Fenced extends Error {
 const turnColumns = `id, agent, room_id as "roomId", number, reason, epoch, chain, sources, requesters, started_at as "startedAt"`;
 
 /** Events that one turn takes at the most. */
-export const eventsPerTurn = 10;
+const eventsPerTurn = 10;
 
 export class Turns {
   readonly #database: Database;

@@ -32,7 +32,7 @@ interface RegistrationTerms {
 }
 
 /** Localpart of the bridge bot. */
-export const botLocalpart = "clevernet";
+const botLocalpart = "clevernet";
 
 const literally = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 

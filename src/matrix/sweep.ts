@@ -7,7 +7,7 @@ export interface SweptRoom {
   readonly events: readonly Record<string, unknown>[];
 }
 
-export interface SweptInvite {
+interface SweptInvite {
   readonly roomId: RoomId;
   readonly inviter: UserId | undefined;
   readonly direct: boolean;

@@ -1,7 +1,7 @@
 import type OpenAI from "openai";
 
 /** One message to the model. More roles join this union when turns are continued natively. */
-export interface ChatMessage {
+interface ChatMessage {
   readonly role: "system" | "user";
   readonly content: string;
 }

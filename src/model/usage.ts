@@ -21,7 +21,7 @@ export const usageRecord = z.object({
 });
 
 /** A rule of thumb for text of any language and any tokenizer: four characters are a token. */
-export const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
+const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
 
 export const readUsage = (record: z.infer<typeof usageRecord>): Usage => ({
   promptTokens: record.prompt_tokens,

@@ -15,7 +15,7 @@ import { answerInvite } from "./invite.ts";
 import { isShownState, project } from "./project.ts";
 
 /** A human's own message that begins like a command. Answers with what is to be said, or `undefined` if it is none. */
-export type CommandHandler = (command: {
+type CommandHandler = (command: {
   readonly event: StoredEvent;
   readonly message: Message;
   readonly room: RoomContext;

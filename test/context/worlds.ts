@@ -4,7 +4,7 @@ import type { RoomMember, RoomView, TimelineEntry, World } from "../../src/conte
 import type { EventId, RoomId, UserId } from "../../src/lib/ids.ts";
 import { element } from "../../src/lmml/element.ts";
 
-export const member = (userId: string, role: { admin?: true; you?: true } = {}): RoomMember => ({
+const member = (userId: string, role: { admin?: true; you?: true } = {}): RoomMember => ({
   userId: userId as UserId,
   admin: role.admin ?? false,
   you: role.you ?? false,

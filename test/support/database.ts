@@ -8,14 +8,14 @@ import { createSharedDatabase, postgresMissing } from "./shared-postgres.ts";
 
 export type DatabaseKind = "embedded" | "postgres";
 
-export interface OwnDatabase {
+interface OwnDatabase {
   readonly database: Database;
   /** Closes and removes it. */
   dispose(): Promise<void>;
 }
 
 /** A database with the whole schema and no rows. The embedded one takes seconds: share it within a file. */
-export async function testDatabase(kind: DatabaseKind): Promise<OwnDatabase> {
+async function testDatabase(kind: DatabaseKind): Promise<OwnDatabase> {
   const place = await (kind === "postgres" ? createSharedDatabase() : createFolder());
   const database = await openDatabase("url" in place ? { url: place.url } : { dir: place.dir });
   await migrate(database);

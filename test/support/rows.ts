@@ -12,7 +12,7 @@ export const newUser = (): UserId => `@user${++count}:test` as UserId;
 export const newEventId = (): EventId => `$event${++count}` as EventId;
 export const newKey = (): string => `key ${++count}`;
 
-export const hello = { msgtype: "m.text", body: "hello" };
+const hello = { msgtype: "m.text", body: "hello" };
 
 /** A message, except for what `fields` say. */
 export const incoming = (fields: Partial<IncomingEvent> & Pick<IncomingEvent, "roomId">): IncomingEvent => ({

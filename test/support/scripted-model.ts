@@ -49,7 +49,6 @@ interface Rule {
   timesLeft: number;
 }
 
-export const systemText = ({ body }: ModelRequest): string => body.messages[0]?.content ?? "";
 export const userText = ({ body }: ModelRequest): string => body.messages.at(-1)?.content ?? "";
 
 /** What others have newly said in the room of the conversation, oldest first. */
