@@ -1,8 +1,11 @@
+import type { OutboxDraft } from "../database/outbox.ts";
 import type { Conversation } from "../database/routing.ts";
 import { Fenced, type Turn } from "../database/turns.ts";
-import { messageOf, RetryError } from "../lib/errors.ts";
+import { messageOf } from "../lib/errors.ts";
 import { digest, HOME } from "../lib/ids.ts";
+import { ModelError } from "../model/failure.ts";
 import type { Agent } from "./agent.ts";
+import { asked, threadOf } from "./cause.ts";
 import type { Mind } from "./mind.ts";
 import { utter } from "./speech.ts";
 import { workTurn } from "./turn.ts";
@@ -81,16 +84,17 @@ export class TurnRunner {
       log.info(messageOf(error));
     } else {
       log.error({ err: error }, "the turn failed");
-      await this.#mind.turns.close(turn, "failed", messageOf(error), this.#apology(agent, turn, error));
+      await this.#mind.turns.close(turn, "failed", messageOf(error), await this.#apology(agent, turn, error));
       this.#mind.onOutbox([turn.roomId]);
     }
     this.#onWaiting(await this.#mind.turns.unread(agent.name));
   }
 
   /** One short notice to those who asked; what went wrong is the operator's business. */
-  #apology(agent: Agent, turn: Turn, error: unknown) {
-    if (turn.reason !== "new event" || turn.roomId === HOME) return [];
-    const unavailable = error instanceof RetryError || (error instanceof Error && error.name === "ModelError");
+  async #apology(agent: Agent, turn: Turn, error: unknown): Promise<OutboxDraft[]> {
+    const wakes = await this.#mind.turns.absorb(turn, { more: false });
+    if (!asked(wakes) || turn.roomId === HOME) return [];
+    const unavailable = error instanceof ModelError;
     const text = unavailable
       ? "I cannot think right now: my model does not answer. Please ask me again in a while."
       : "Something went wrong while I was working on this. Those who run this bridge can read about it in its log.";
@@ -98,6 +102,7 @@ export class TurnRunner {
       sender: agent.userId,
       roomId: turn.roomId,
       text,
+      threadId: threadOf(wakes),
       notice: true,
       key: digest("apology", agent.userId, turn.id),
     });
