@@ -1,14 +1,14 @@
 import { Command } from "commander";
 import { demoEnvironment, loadConfig } from "./config.ts";
-import { resetDemo, sayInDemo, startDemo, stopDemo } from "./demo/demo.ts";
-import { startRehearsalModel } from "./demo/rehearsal-model.ts";
-import { init, rotateFolderTokens } from "./init.ts";
+import { type InitOptions, init, rotateFolderTokens } from "./init.ts";
 import { UserError } from "./lib/errors.ts";
 import { createLog } from "./lib/log.ts";
 import { readRegistration } from "./matrix/registration.ts";
 
 // The bridge library rests on `request`, whose deprecated calls are none of the operator's business.
 process.noDeprecation = true;
+
+const tell = (line: string): void => void process.stdout.write(`${line}\n`);
 
 const program = new Command("clevernet").description("A home for AI agents on Matrix.").showHelpAfterError();
 
@@ -57,34 +57,40 @@ program
   .option("--model-key-file <file>", "a file that holds the model's key")
   .option("--database <url>", "postgres://… instead of the embedded database")
   .option("--rotate-tokens", "make new tokens for the registration in the folder")
-  .action(async ({ rotateTokens, ...options }: Record<string, string> & { rotateTokens?: boolean }) => {
-    process.stdout.write(rotateTokens ? await rotateFolderTokens(options.dir ?? ".") : await init(options as never));
+  .action(async ({ rotateTokens, ...options }: Partial<InitOptions> & { dir: string; rotateTokens?: boolean }) => {
+    if (rotateTokens) return tell((await rotateFolderTokens(options.dir)).trimEnd());
+    const { homeserver, admin } = options;
+    if (!homeserver || !admin) throw new UserError("init needs --homeserver URL and --admin @you:SERVER.");
+    tell((await init({ ...options, homeserver, admin })).trimEnd());
   });
 
-const tell = (line: string): void => void process.stdout.write(`${line}\n`);
 // What was begun is finished, though nobody reads on (`| head`).
 process.stdout.on("error", () => {});
+const demonstration = () => import("./demo/demo.ts");
 const demo = program
   .command("demo")
   .description("start a homeserver, the bridge and an agent to talk to, all of it on this machine and in .demo/")
-  .action(() => startDemo(demoEnvironment(), tell));
+  .action(async () => (await demonstration()).startDemo(demoEnvironment(), tell));
 demo
   .command("say <text...>")
   .description("say something to the agent, and print what it answers")
   .allowUnknownOption()
-  .action((words: string[]) => sayInDemo(words.join(" "), tell));
+  .action(async (words: string[]) => (await demonstration()).sayInDemo(words.join(" "), tell));
 demo
   .command("stop")
   .description("end all of it")
-  .action(() => stopDemo(tell));
+  .action(async () => (await demonstration()).stopDemo(tell));
 demo
   .command("reset")
   .description("end all of it, and delete .demo/")
-  .action(() => resetDemo(tell));
+  .action(async () => (await demonstration()).resetDemo(tell));
 demo
   .command("rehearsal", { hidden: true })
   .requiredOption("--port <port>")
-  .action(async ({ port }: { port: string }) => void (await startRehearsalModel({ port: Number(port) })));
+  .action(async ({ port }: { port: string }) => {
+    const { startRehearsalModel } = await import("./demo/rehearsal-model.ts");
+    await startRehearsalModel({ port: Number(port) });
+  });
 
 try {
   await program.parseAsync();
