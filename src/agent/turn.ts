@@ -48,7 +48,9 @@ const refusedForCompany = `Not carried out: ${oneCallAtATime}`;
  * the model or a bug throws: the turn is then still open, and the caller decides what becomes of it.
  */
 export async function workTurn(mind: Mind, agent: Agent, turn: Turn, signal: AbortSignal): Promise<Conversation[]> {
-  return new TurnWork(mind, agent, turn, signal, new Journal(mind.turns, turn, await mind.turns.journal(turn))).run();
+  // A turn that nobody has taken over begins with nothing written.
+  const written = turn.epoch === 1 ? [] : await mind.turns.journal(turn);
+  return new TurnWork(mind, agent, turn, signal, new Journal(mind.turns, turn, written)).run();
 }
 
 class TurnWork {
