@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { answerTo } from "../support/faults.ts";
+import { Setting } from "./setting.ts";
+import type { Table } from "./table.ts";
+import { cpuMs, residentMb } from "./usage.ts";
+
+const messages = 50;
+const settleMs = 5_000;
+const idleMs = 20_000;
+
+/** Memory and idle CPU of the bridge's process, after it has answered some messages. */
+export async function footprint(postgresUrl: string | undefined): Promise<Table[]> {
+  const rows: string[][] = [];
+  for (const url of [undefined, ...(postgresUrl === undefined ? [] : [postgresUrl])])
+    for (const agents of [1, 20]) {
+      const setting = await Setting.set(url, { agents });
+      try {
+        rows.push([setting.ours.name, String(agents), ...(await measure(setting))]);
+      } finally {
+        await setting.strike();
+      }
+    }
+  return [
+    {
+      title: "Footprint of the bridge's process",
+      columns: ["", "agents", "memory at start", `after ${messages} messages`, "idle CPU"],
+      rows,
+    },
+  ];
+}
+
+async function measure(setting: Setting): Promise<string[]> {
+  const { bridge, ours } = setting;
+  await bridge.start();
+  await sleep(settleMs);
+  const atStart = await residentMb(bridge.pid);
+  const ann = await setting.person("ann");
+  const room = await ann.roomWith(ours.userId);
+  for (let n = 1; n <= messages; n++) {
+    const text = `message ${n}`;
+    await ann.say(room, text);
+    await ann.hears(ours.userId, answerTo(text));
+  }
+  await sleep(settleMs);
+  const [before, start] = [await cpuMs(bridge.pid), performance.now()];
+  await sleep(idleMs);
+  const idle = ((await cpuMs(bridge.pid)) - before) / (performance.now() - start);
+  const after = await residentMb(bridge.pid);
+  return [`${atStart.toFixed(0)} MB`, `${after.toFixed(0)} MB`, `${(idle * 100).toFixed(2)} %`];
+}

@@ -1,0 +1,34 @@
+import { parseArgs } from "node:util";
+import { PostgresServer } from "../support/postgres.ts";
+import { postgresHindrance } from "../support/postgres-files.ts";
+import { burst } from "./burst.ts";
+import { footprint } from "./footprint.ts";
+import { intake } from "./intake.ts";
+import { latency } from "./latency.ts";
+import { restart } from "./restart.ts";
+import { format, type Table } from "./table.ts";
+
+// `npm run bench`, or `npm run bench -- NAME...` for some of them.
+type Bench = (postgresUrl: string | undefined) => Promise<Table[]>;
+
+const benches: Readonly<Record<string, Bench>> = { intake, latency, burst, restart, footprint };
+
+const { positionals } = parseArgs({ allowPositionals: true });
+const unknown = positionals.filter((name) => !Object.hasOwn(benches, name));
+if (unknown.length > 0) {
+  console.error(`There is no bench ${unknown.join(", ")}; there are: ${Object.keys(benches).join(", ")}.`);
+  process.exit(1);
+}
+
+const given = process.env.TEST_POSTGRES_URL;
+const missing = given ? undefined : await postgresHindrance();
+if (missing) console.log(`Without PostgreSQL: ${missing}.\n`);
+const server = given || missing ? undefined : await PostgresServer.create(console.log);
+try {
+  for (const [name, bench] of Object.entries(benches)) {
+    if (positionals.length > 0 && !positionals.includes(name)) continue;
+    for (const table of await bench(given ?? server?.url)) console.log(`${format(table)}\n`);
+  }
+} finally {
+  await server?.dispose();
+}
