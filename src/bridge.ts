@@ -99,6 +99,7 @@ export async function startBridge(
       log,
       onTransaction: async (values) => {
         await intake.take(values);
+        doorbell.listen(values);
         metrics.received.inc(values.length);
       },
       onMisfit: (raw, reason) => intake.takeMisfit(raw, reason),

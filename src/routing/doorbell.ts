@@ -1,16 +1,17 @@
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
+import { isObject } from "../lib/json.ts";
 import type { Log } from "../lib/log.ts";
-import { HomeserverError, type MatrixClient } from "../matrix/client.ts";
+import type { MatrixClient } from "../matrix/client.ts";
 
-/** Synapse answers 502 while an attempt of its own is still running: then it is worth asking again. */
-const pingAttempts = 15;
-const pingPauseMs = 2_000;
+const eventType = "org.clevernet.doorbell";
+/** Without an echo within this time the homeserver does not push, and is asked again. */
+const patienceMs = 8_000;
 
 /**
  * Makes the homeserver send what it holds back, at once instead of after up to 512 seconds. A ping is enough while it
  * knows that we were away; after its own restart it begins to push only when something concerns us, and a state event
- * of the bot's own does.
+ * of the bot's own does. That event comes back to us: until it has, the homeserver is pinged again.
  */
 export class Doorbell {
   readonly #client: MatrixClient;
@@ -18,6 +19,8 @@ export class Doorbell {
   readonly #log: Log;
   readonly #serverName: string;
   readonly #stopped = new AbortController();
+  #heard = Promise.withResolvers<void>();
+  #ringing = false;
 
   constructor(client: MatrixClient, serverName: string, clock: Clock, log: Log) {
     this.#client = client;
@@ -30,33 +33,49 @@ export class Doorbell {
     this.#stopped.abort();
   }
 
-  /** Never throws: what is not pushed is found by the sweep. */
+  /** Looks for the doorbell's echo among pushed events. */
+  listen(events: readonly unknown[]): void {
+    if (this.#ringing && events.some((event) => isObject(event) && event.type === eventType)) this.#heard.resolve();
+  }
+
+  /** Resolves when the homeserver pushes. Never throws: what is not pushed is found by the sweep. */
   async ring(): Promise<void> {
-    await Promise.all([this.#ping(), this.#sendState()]);
+    if (this.#ringing) return;
+    this.#ringing = true;
+    this.#heard = Promise.withResolvers<void>();
+    for (let rung = false; !this.#stopped.signal.aborted; ) {
+      rung ||= await this.#sendState();
+      await this.#ping();
+      const tooLong = this.#clock.sleep(patienceMs, this.#stopped.signal).then(
+        () => false,
+        () => true,
+      );
+      if (await Promise.race([this.#heard.promise.then(() => true), tooLong])) break;
+      this.#log.warn("the homeserver does not push yet; it is asked again");
+    }
+    this.#ringing = false;
   }
 
   async #ping(): Promise<void> {
-    for (let attempt = 1; attempt <= pingAttempts && !this.#stopped.signal.aborted; attempt++) {
-      try {
-        await this.#client.ping();
-        return;
-      } catch (error) {
-        this.#log.info({ attempt }, `the homeserver was asked to resume: ${messageOf(error)}`);
-        if (error instanceof HomeserverError && error.final) return;
-      }
-      await this.#clock.sleep(pingPauseMs, this.#stopped.signal).catch(() => {});
+    try {
+      await this.#client.ping();
+    } catch (error) {
+      // Synapse answers 502 while an attempt of its own is still running.
+      this.#log.info(`the homeserver was asked to push: ${messageOf(error)}`);
     }
   }
 
-  async #sendState(): Promise<void> {
+  async #sendState(): Promise<boolean> {
     const bot = { userId: this.#client.botUserId };
     try {
       const rung = { at: this.#clock.now().getTime() };
       const room = { preset: "private_chat", name: "Clevernet's doorbell" };
       const roomId = await this.#client.ownRoom("clevernet_doorbell", this.#serverName, room);
-      await this.#client.sendState(bot, roomId, "org.clevernet.doorbell", "", rung);
+      await this.#client.sendState(bot, roomId, eventType, "", rung);
+      return true;
     } catch (error) {
       this.#log.info(`the doorbell could not be rung: ${messageOf(error)}`);
+      return false;
     }
   }
 }
