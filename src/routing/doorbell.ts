@@ -44,7 +44,7 @@ export class Doorbell {
     this.#ringing = true;
     this.#heard = Promise.withResolvers<void>();
     for (let rung = false; !this.#stopped.signal.aborted; ) {
-      rung ||= await this.#sendState();
+      if (!rung) rung = await this.#sendState();
       await this.#ping();
       const tooLong = this.#clock.sleep(patienceMs, this.#stopped.signal).then(
         () => false,
