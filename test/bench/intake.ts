@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import autocannon from "autocannon";
 import { freePort } from "../support/free-port.ts";
 import { createDatabase } from "../support/postgres.ts";
@@ -110,7 +111,7 @@ function nextTransaction(size: number): { path: string; body: string } {
 
 async function startServer(name: string, location: string): Promise<Server> {
   const port = await freePort();
-  const script = join(import.meta.dirname, "intake-server.ts");
+  const script = fileURLToPath(import.meta.resolve("./intake-server.ts"));
   const child = spawn(process.execPath, [script, String(port), location], { stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(child, "exit");
   await Promise.race([

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
 import { type DatabaseLocation, openDatabase } from "../../src/database/connection.ts";
 import { BridgeProcess } from "../support/bridge-process.ts";
@@ -136,7 +137,7 @@ class SyncBot implements Answerer {
   }
 
   async start(): Promise<void> {
-    const script = join(import.meta.dirname, "sync-bot.ts");
+    const script = fileURLToPath(import.meta.resolve("./sync-bot.ts"));
     this.#child = spawn(process.execPath, [script, ...this.#arguments], { stdio: ["ignore", "ignore", "inherit"] });
     await once(this.#child, "spawn");
   }

@@ -6,6 +6,8 @@ const [homeserver, token, self, model] = argv.slice(2);
 const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
 const filter = encodeURIComponent(JSON.stringify({ presence: { types: [] }, room: { timeline: { limit: 100 } } }));
 let sent = Date.now();
+/** Synapse gives the answer to a first sync again, for two minutes, to whoever asks for exactly the same. */
+const firstTimeout = sent % 1000;
 
 interface Sync {
   readonly next_batch: string;
@@ -42,7 +44,10 @@ async function answerAll(roomId: string, events: readonly Event[]): Promise<void
 }
 
 for (let since = ""; ; ) {
-  const { rooms, next_batch } = await matrix("GET", `sync?filter=${filter}${since && `&timeout=20000&since=${since}`}`);
+  const { rooms, next_batch } = await matrix(
+    "GET",
+    `sync?filter=${filter}&timeout=${since ? `20000&since=${since}` : firstTimeout}`,
+  );
   for (const roomId of Object.keys(rooms?.invite ?? {})) await matrix("POST", `join/${encodeURIComponent(roomId)}`, {});
   const joined = since === "" ? [] : Object.entries(rooms?.join ?? {});
   await Promise.all(joined.map(([roomId, { timeline }]) => answerAll(roomId, timeline.events)));
