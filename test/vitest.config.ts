@@ -35,8 +35,6 @@ export default defineConfig({
         root,
         test: {
           name: "e2e",
-          // They wait more than they work.
-          maxWorkers: 2,
           include: ["test/e2e/**/*.test.ts"],
           globalSetup: [postgres, synapse],
           testTimeout: 60_000,

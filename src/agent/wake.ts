@@ -43,9 +43,11 @@ export class WakeKeeper {
 
   /** Takes up what a process of our name left behind, then passes regularly until stopped. */
   async start(): Promise<void> {
-    const abandoned = await this.#turns.abandoned();
-    await this.#queue.release(abandoned);
-    await this.send(abandoned);
+    // A process dies also between taking a job and opening its turn. Where another one lives and is just about to
+    // open it, the turn's epoch keeps the two apart.
+    const left = [...(await this.#turns.abandoned()), ...(await this.#turns.unread())];
+    await this.#queue.release(left);
+    await this.send(left);
     await this.#pass();
     void this.#repeat();
   }
