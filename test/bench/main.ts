@@ -20,6 +20,9 @@ if (unknown.length > 0) {
   process.exit(1);
 }
 
+// Ending by `exit` takes the processes of a bench along.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));
+
 const given = process.env.TEST_POSTGRES_URL;
 const missing = given ? undefined : await postgresHindrance();
 if (missing) console.log(`Without PostgreSQL: ${missing}.\n`);

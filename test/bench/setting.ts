@@ -31,13 +31,19 @@ export class Setting {
   readonly homeserver: TestHomeserver;
   readonly bridge: BridgeProcess;
   readonly ours: Answerer;
-  readonly bot: Answerer;
+  readonly bot: SyncBot;
   /** When the model was asked about each message, in milliseconds since the epoch. */
   readonly asked = new Map<string, number>();
   readonly #model: ScriptedModel;
   readonly #location: DatabaseLocation;
   readonly #people: Person[] = [];
   readonly #drop: () => Promise<void>;
+
+  /** For the case that this process ends before the setting is struck. */
+  readonly #abandon = (): void => {
+    this.bridge.signal("SIGKILL");
+    this.bot.abandon();
+  };
 
   private constructor(
     parts: Pick<Setting, "homeserver" | "bridge"> & { model: ScriptedModel; location: DatabaseLocation },
@@ -61,6 +67,7 @@ export class Setting {
       kill: () => bridge.kill(),
     };
     this.bot = new SyncBot(homeserver.url, bot, model.url);
+    process.once("exit", this.#abandon);
   }
 
   /** Neither bridge nor bot is started yet. `agents`: how many, `helper` among them. */
@@ -105,6 +112,7 @@ export class Setting {
   }
 
   async strike(): Promise<void> {
+    process.off("exit", this.#abandon);
     for (const person of this.#people) person.stop();
     await Promise.all([this.bridge.kill(), this.bot.kill()]);
     await this.homeserver.dispose();
@@ -140,6 +148,10 @@ class SyncBot implements Answerer {
     const script = fileURLToPath(import.meta.resolve("./sync-bot.ts"));
     this.#child = spawn(process.execPath, [script, ...this.#arguments], { stdio: ["ignore", "ignore", "inherit"] });
     await once(this.#child, "spawn");
+  }
+
+  abandon(): void {
+    this.#child?.kill("SIGKILL");
   }
 
   async kill(): Promise<void> {
