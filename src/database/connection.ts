@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { systemClock } from "../lib/clock.ts";
+import { after, systemClock } from "../lib/clock.ts";
 import { messageOf, UserError } from "../lib/errors.ts";
 import { openEmbedded } from "./embedded.ts";
 import { textArray } from "./text-array.ts";
@@ -94,18 +94,14 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
 }
 
 async function withinPatience<Result>(statement: Promise<Result>): Promise<Result> {
-  const answered = new AbortController();
-  const lost = systemClock.sleep(patienceMs, answered.signal).then(
-    () =>
-      Promise.reject(
-        Object.assign(new Error(`no answer within ${patienceMs / 1000} s`), { code: "CONNECTION_CLOSED" }),
-      ),
-    () => undefined as never,
-  );
+  const lost = Promise.withResolvers<never>();
+  const forget = after(patienceMs, () => {
+    lost.reject(Object.assign(new Error(`no answer within ${patienceMs / 1000} s`), { code: "CONNECTION_CLOSED" }));
+  });
   try {
-    return await Promise.race([statement, lost]);
+    return await Promise.race([statement, lost.promise]);
   } finally {
-    answered.abort();
+    forget();
   }
 }
 

@@ -22,3 +22,9 @@ export const systemClock: Clock = {
     }
   },
 };
+
+/** Calls once after `ms`, unless the function that it returns is called before: cheap enough for every statement. */
+export const after = (ms: number, call: () => void): (() => void) => {
+  const timer = setTimeout(call, ms);
+  return () => clearTimeout(timer);
+};
