@@ -49,11 +49,11 @@ interface Answer {
 
 /** Commands that are no tools. */
 const plain = {
-  help: { level: "chat", usage: "help [COMMAND]", says: "what can be commanded here" },
-  status: { level: "chat", usage: "status", says: "what the agent is doing, with which model and rights" },
-  stop: { level: "chat", usage: "stop", says: "ends the agent's running turn at once" },
-  show: { level: "use", usage: "show turn [N]", says: "what the agent was shown in a turn here, exactly, as a file" },
-} as const satisfies Record<string, { level: Level; usage: string; says: string }>;
+  help: { usage: "help [COMMAND]", says: "what can be commanded here" },
+  status: { usage: "status", says: "what the agent is doing, with which model and rights" },
+  stop: { usage: "stop", says: "ends the agent's running turn at once" },
+  show: { usage: "show turn [N]", says: "what the agent was shown in a turn here, exactly, as a file" },
+} as const satisfies Record<string, { usage: string; says: string }>;
 
 /** People's commands: a human's own `m.text` that begins with the prefix. */
 export class Commands {
@@ -189,7 +189,7 @@ export class Commands {
   /** Only where everybody in the room may read all that was shown. */
   async #show(agent: Agent, { event, message }: Command, level: Level, line: string): Promise<Answer> {
     const { history, prefix, renders, rooms, turns } = this.#parts;
-    if (!includesLevel(level, plain.show.level))
+    if (!includesLevel(level, "use"))
       throw new UserError(`To read turns you need the right to use; you have: ${level}.`);
     const [, number] = /^turn(?:\s+(\d{1,15}))?$/.exec(line) ?? [];
     if (!line.startsWith("turn") || (number === undefined && line !== "turn"))
