@@ -30,7 +30,7 @@ const rings: readonly Readonly<Record<string, string>>[] = [
     rooms: "lib lmml context type:database matrix agent zod",
     demo: "lib lmml context matrix execa yaml zod node:events node:fs node:fs/promises node:http node:net node:os node:path node:stream/consumers",
   },
-  // bridge.ts, main.ts, config.ts, init.ts: the wiring, and what the operator gives to it.
+  // main.ts, bridge.ts, wiring.ts, config.ts, init.ts: the wiring, and what the operator gives to it.
   {
     src: "lib lmml context database matrix model agent routing tools sensors rooms demo commander prom-client zod node:fs/promises node:os node:path",
   },

@@ -1,0 +1,21 @@
+import type { Agent, AgentDirectory } from "../agent/agent.ts";
+import { digest, type RoomId } from "../lib/ids.ts";
+import type { MatrixClient } from "../matrix/client.ts";
+
+/** Makes an agent's user, device and profile what they should be; what was done before is not asked again. */
+export async function introduce(agent: Agent, client: MatrixClient, directory: AgentDirectory): Promise<void> {
+  if (!agent.registered) {
+    await client.register(agent.userId);
+    await client.putDevice(agent.userId, agent.deviceId, "Clevernet");
+    await directory.table.registered(agent.name);
+  }
+  const content = { displayName: agent.displayName, avatar: agent.settings.avatar };
+  const profile = digest("profile", content.displayName, content.avatar ?? "");
+  if (agent.profile === profile) return;
+  const draft = {
+    key: digest(agent.userId, profile, agent.profile ?? ""),
+    roomId: agent.userId as string as RoomId,
+    sender: agent.userId,
+  };
+  await directory.table.tellProfile(agent.name, profile, { ...draft, kind: "profile", content });
+}

@@ -1,0 +1,233 @@
+import { Registry } from "prom-client";
+import { AgentDirectory } from "./agent/agent.ts";
+import type { Mind } from "./agent/mind.ts";
+import { Rights } from "./agent/rights.ts";
+import { TurnRunner } from "./agent/runner.ts";
+import type { Sensor } from "./agent/sensor.ts";
+import type { AnyTool } from "./agent/tool.ts";
+import { Toolbox } from "./agent/toolbox.ts";
+import { View } from "./agent/view.ts";
+import { WakeKeeper } from "./agent/wake.ts";
+import type { Config } from "./config.ts";
+import type { Database } from "./database/connection.ts";
+import { Events } from "./database/events.ts";
+import { History } from "./database/history.ts";
+import { Outbox } from "./database/outbox.ts";
+import type { Queue } from "./database/queue.ts";
+import { Renders } from "./database/renders.ts";
+import { Rooms } from "./database/rooms.ts";
+import { Turns } from "./database/turns.ts";
+import type { Clock } from "./lib/clock.ts";
+import { messageOf } from "./lib/errors.ts";
+import { digest } from "./lib/ids.ts";
+import type { Log } from "./lib/log.ts";
+import { loadAll, loadGuides } from "./load.ts";
+import { createApplicationService } from "./matrix/appservice.ts";
+import { agentName } from "./matrix/message.ts";
+import type { Registration } from "./matrix/registration.ts";
+import { HomeserverWatch } from "./matrix/watch.ts";
+import { createMetrics } from "./metrics.ts";
+import { createChatModel } from "./model/chat.ts";
+import { Commands } from "./rooms/command.ts";
+import { Delivery } from "./rooms/delivery.ts";
+import { ThoughtsRooms } from "./rooms/thoughts-room.ts";
+import { Typing } from "./rooms/typing.ts";
+import { Doorbell } from "./routing/doorbell.ts";
+import { Intake } from "./routing/intake.ts";
+import { Judge } from "./routing/judge.ts";
+import { Reconciler } from "./routing/reconcile.ts";
+import { Router } from "./routing/router.ts";
+
+const commandPrefix = "!";
+
+/** What everything is made from. */
+interface Setting {
+  readonly config: Config;
+  readonly registration: Registration;
+  readonly database: Database;
+  readonly queue: Queue;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Whether people are answered now. */
+  readonly ready: () => boolean;
+}
+
+/** Makes every part and ties it to the others; nothing runs yet. */
+export async function wire({ config, registration, database, queue, log, clock, ready }: Setting) {
+  const { serverName } = config.homeserver;
+  const registry = new Registry();
+  const metrics = createMetrics(registry);
+  const [events, rooms, outbox, history] = [
+    new Events(database),
+    new Rooms(database),
+    new Outbox(database),
+    new History(database),
+  ];
+  const turns = new Turns(database, `${config.bridge.host}:${config.bridge.port}`);
+  const rights = new Rights(config.permissions, rooms);
+  const directory = new AgentDirectory(database, clock, log, (agent) => {
+    directory.table
+      .setTimer(agent.name, agent.settings.wakeUpTimerSeconds)
+      .catch((error: unknown) => log.warn(messageOf(error)));
+  });
+
+  const service = await createApplicationService({
+    homeserverUrl: config.homeserver.url,
+    serverName,
+    registration: { ...registration },
+    registry,
+    log,
+    onTransaction: async (values) => {
+      await intake.take(values);
+      doorbell.listen(values);
+      metrics.received.inc(values.length);
+    },
+    onMisfit: (raw, reason) => intake.takeMisfit(raw, reason),
+    userExists: async (userId) => {
+      const name = agentName(userId, serverName);
+      return userId === service.client.botUserId || (name !== undefined && (await directory.find(name)) !== undefined);
+    },
+    mount(app) {
+      app.get("/health/live", (_request, response) => void response.json({ alive: true }));
+      app.get(
+        "/health/ready",
+        (_request, response) => void response.status(ready() ? 200 : 503).json({ ready: ready() }),
+      );
+      app.get("/metrics", async (_request, response) => {
+        response.type(registry.contentType).send(await registry.metrics());
+      });
+    },
+  });
+  const { client } = service;
+  const intake = new Intake(events, log, (roomIds) => router.route(roomIds));
+
+  const reconciler = new Reconciler({
+    client,
+    directory,
+    events,
+    rooms,
+    outbox,
+    rights,
+    clock,
+    log,
+    onStored: (roomIds) => router.route(roomIds),
+    onOutbox: (roomIds) => delivery.nudge(roomIds),
+    onFound: (count) => metrics.swept.inc(count),
+  });
+  const botDevice = `CLEVERNET${digest("bot", registration.as_token)
+    .replace(/[^A-Za-z0-9]/g, "")
+    .slice(0, 8)
+    .toUpperCase()}`;
+  const delivery = new Delivery({
+    outbox,
+    client,
+    clock,
+    log,
+    deviceOf: async (userId) => {
+      if (userId === client.botUserId) return botDevice;
+      const name = agentName(userId, serverName);
+      return name && (await directory.recent(name))?.deviceId;
+    },
+    reconcile: () => reconciler.sweep(),
+    onSettled: (outcome) => metrics.outbox.inc({ outcome }),
+  });
+  const thoughts = new ThoughtsRooms({
+    client,
+    directory,
+    history,
+    rooms,
+    rights,
+    serverName,
+    clock,
+    log,
+    onOutbox: (roomIds) => delivery.nudge(roomIds),
+  });
+  const typing = new Typing(client, clock);
+  const view = new View(database, {
+    clock,
+    serverName,
+    admins: rights.admins,
+    defaultModel: config.model.name,
+    guides: await loadGuides(serverName),
+  });
+  const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
+  const mind: Mind = {
+    clock,
+    log,
+    directory,
+    rights,
+    rooms,
+    history,
+    turns,
+    view,
+    toolbox,
+    renders: new Renders(database),
+    model: createChatModel({ baseUrl: config.model.baseUrl, apiKey: config.model.apiKey ?? "", clock, log }),
+    onOutbox: (roomIds) => delivery.nudge(roomIds),
+    onThought: (agent) => thoughts.nudge(agent),
+    showWork: (agent, roomId) => typing.show(agent, roomId),
+  };
+  const keeper = new WakeKeeper({ queue, turns, agents: directory.table, renders: mind.renders, clock, log });
+  const runner = new TurnRunner(mind, (conversations) => keeper.sendSoon(conversations));
+  metrics.running(() => runner.running);
+  const commands = new Commands({
+    prefix: commandPrefix,
+    botUserId: client.botUserId,
+    rights,
+    rooms,
+    history,
+    turns,
+    directory,
+    toolbox,
+    renders: mind.renders,
+    runner,
+    clock,
+    modelOf: (agent) => view.modelOf(agent),
+  });
+  const judge = new Judge({
+    events,
+    rooms,
+    outbox,
+    directory,
+    rights,
+    serverName,
+    log,
+    botUserId: client.botUserId,
+    sensors: await loadAll<Sensor>("sensors", "sensor"),
+    command: commands.handle,
+  });
+  const router = new Router({
+    database,
+    events,
+    rooms,
+    client,
+    judge,
+    serverName,
+    clock,
+    log,
+    onWoken: (conversations) => keeper.sendSoon(conversations),
+    onOutbox: (roomIds) => delivery.nudge(roomIds),
+    onMembership: (roomId, userId, membership) => service.remember(roomId, userId, membership),
+  });
+  const doorbell = new Doorbell(client, serverName, clock, log);
+  const watch = new HomeserverWatch(client, config.homeserver.url, clock, () => {
+    log.info("the homeserver is back");
+    void doorbell.ring();
+    void reconciler.sweep();
+  });
+  return {
+    service,
+    client,
+    botDevice,
+    directory,
+    rooms,
+    delivery,
+    thoughts,
+    runner,
+    router,
+    keeper,
+    reconciler,
+    doorbell,
+    watch,
+  };
+}
