@@ -1,5 +1,6 @@
 import { Registry } from "prom-client";
 import { AgentDirectory } from "./agent/agent.ts";
+import type { AnyCommand } from "./agent/command.ts";
 import type { Mind } from "./agent/mind.ts";
 import { Rights } from "./agent/rights.ts";
 import { TurnRunner } from "./agent/runner.ts";
@@ -170,7 +171,7 @@ export async function wire({ config, registration, database, queue, log, clock, 
   const keeper = new WakeKeeper({ queue, turns, agents: directory.table, renders: mind.renders, clock, log });
   const runner = new TurnRunner(mind, (conversations) => keeper.sendSoon(conversations));
   metrics.running(() => runner.running);
-  const commands = new Commands({
+  const commands = new Commands((await loadAll<readonly AnyCommand[]>("commands", "commands")).flat(), {
     prefix: commandPrefix,
     botUserId: client.botUserId,
     rights,

@@ -25,6 +25,7 @@ const rings: readonly Readonly<Record<string, string>>[] = [
   {
     routing: "lib lmml context database matrix agent",
     // Edges: what agents do, what they notice, what people see.
+    commands: "lib lmml context type:database matrix agent zod",
     tools: "lib lmml context type:database matrix agent zod",
     sensors: "lib lmml context type:database matrix agent zod",
     rooms: "lib lmml context type:database matrix agent zod",
@@ -32,7 +33,7 @@ const rings: readonly Readonly<Record<string, string>>[] = [
   },
   // main.ts, bridge.ts, wiring.ts, config.ts, init.ts: the wiring, and what the operator gives to it.
   {
-    src: "lib lmml context database matrix model agent routing tools sensors rooms demo commander prom-client zod node:fs/promises node:os node:path",
+    src: "lib lmml context database matrix model agent routing commands tools sensors rooms demo commander prom-client zod node:fs/promises node:os node:path",
   },
 ];
 
@@ -97,7 +98,7 @@ describe("the architecture", () => {
     expect(files.filter(({ folder }) => !(folder in table)).map(({ name }) => name)).toEqual([]);
   });
 
-  it("has no import that this test cannot read, but for the tools and sensors that load.ts finds", () => {
+  it("has no import that this test cannot read, but for the commands, tools and sensors that load.ts finds", () => {
     const readable = files.filter(({ name }) => name !== "load.ts");
     expect(found(/\bimport\((?!\s*")|\brequire\(|from '/g, readable)).toEqual([]);
   });

@@ -1,14 +1,24 @@
 import { z } from "zod";
 import { UserError } from "../lib/errors.ts";
-import type { AnyTool } from "./tool.ts";
+
+/** What people write after the prefix: a tool's command, or one of the bridge's own. */
+export interface Commandable {
+  /** The words that call it. */
+  readonly command?: string;
+  readonly description: string;
+  /** Every field is described. */
+  readonly input: z.ZodObject;
+  /** Optional fields that are given by position as well, after the required ones. */
+  readonly positional?: readonly string[];
+}
 
 /**
- * A command's arguments by the tool's input: `--name value` for any field, then the required fields by position, the
+ * A command's arguments by its input: `--name value` for any field, then the required fields by position, the
  * last of which takes the rest of the line. Values are text; the input's schema makes them what they are.
  */
-export function readCommandLine(tool: AnyTool, line: string): Record<string, unknown> {
-  const { named, rest } = takeNamed(tool, line.trim());
-  const positional = positionalFields(tool).filter((field) => !(field in named));
+export function readCommandLine(form: Commandable, line: string): Record<string, unknown> {
+  const { named, rest } = takeNamed(form, line.trim());
+  const positional = positionalFields(form).filter((field) => !(field in named));
   const values: Record<string, unknown> = { ...named };
   let left = rest;
   for (const [index, field] of positional.entries()) {
@@ -18,7 +28,7 @@ export function readCommandLine(tool: AnyTool, line: string): Record<string, unk
     left = left.slice(end).trim();
   }
   if (left !== "") throw new UserError(`"${left}" is too much.`);
-  const read = z.strictObject(tool.input.shape).safeParse(values);
+  const read = z.strictObject(form.input.shape).safeParse(values);
   if (read.success) return read.data as Record<string, unknown>;
   throw new UserError(
     read.error.issues.map((issue) => `${issue.path.join(".") || "arguments"}: ${issue.message}`).join("\n"),
@@ -26,23 +36,23 @@ export function readCommandLine(tool: AnyTool, line: string): Record<string, unk
 }
 
 /** How a command is written: `!say [--roomId …] [--final] <content>`. */
-export function usageOf(tool: AnyTool, prefix: string): string {
-  const positional = positionalFields(tool);
-  const named = Object.keys(tool.input.shape).filter((field) => !positional.includes(field));
+export function usageOf(form: Commandable, prefix: string): string {
+  const positional = positionalFields(form);
+  const named = Object.keys(form.input.shape).filter((field) => !positional.includes(field));
   const words = [
-    ...named.map((field) => `[--${field}${isSwitch(tool.input.shape[field]) ? "" : " …"}]`),
-    ...positional.map((field) => `<${field}>`),
+    ...named.map((field) => `[--${field}${isSwitch(form.input.shape[field]) ? "" : " …"}]`),
+    ...positional.map((field) => (form.positional?.includes(field) ? `[${field}]` : `<${field}>`)),
   ];
-  return [`${prefix}${tool.command}`, ...words].join(" ");
+  return [`${prefix}${form.command}`, ...words].join(" ");
 }
 
 /** The same, with what each part means. */
-export function helpFor(tool: AnyTool, prefix: string): string {
-  const described = z.toJSONSchema(tool.input).properties ?? {};
+export function helpFor(form: Commandable, prefix: string): string {
+  const described = z.toJSONSchema(form.input).properties ?? {};
   const fields = Object.entries(described).map(
     ([field, schema]) => `- \`${field}\`: ${(typeof schema === "object" && schema.description) || ""}`,
   );
-  return [`\`${usageOf(tool, prefix)}\``, "", tool.description, "", ...fields].join("\n");
+  return [`\`${usageOf(form, prefix)}\``, "", form.description, "", ...fields].join("\n");
 }
 
 const isOptional = (schema: unknown): boolean => (schema as z.ZodType).safeParse(undefined).success;
@@ -51,21 +61,23 @@ const isOptional = (schema: unknown): boolean => (schema as z.ZodType).safeParse
 const isSwitch = (schema: unknown): boolean =>
   (schema as z.ZodType).safeParse(true).data === true && !(schema as z.ZodType).safeParse("true").success;
 
-const positionalFields = (tool: AnyTool): string[] =>
-  Object.entries(tool.input.shape)
+const positionalFields = (form: Commandable): string[] => [
+  ...Object.entries(form.input.shape)
     .filter(([, schema]) => !isOptional(schema))
-    .map(([field]) => field);
+    .map(([field]) => field),
+  ...(form.positional ?? []),
+];
 
 /** Named arguments stand before the text that takes the rest of the line; a text that begins with `--` is no name. */
-function takeNamed(tool: AnyTool, line: string): { named: Record<string, unknown>; rest: string } {
+function takeNamed(form: Commandable, line: string): { named: Record<string, unknown>; rest: string } {
   const named: Record<string, unknown> = {};
   let rest = line;
   for (;;) {
     const found = /^--([A-Za-z]\w*)(?:[ \t]+|=|$)/.exec(rest);
     const field = found?.[1];
-    if (!found || field === undefined || !Object.hasOwn(tool.input.shape, field)) return { named, rest };
+    if (!found || field === undefined || !Object.hasOwn(form.input.shape, field)) return { named, rest };
     rest = rest.slice(found[0].length);
-    if (isSwitch(tool.input.shape[field])) {
+    if (isSwitch(form.input.shape[field])) {
       named[field] = true;
       continue;
     }

@@ -12,7 +12,7 @@ interface RoomAgent {
 
 /** What the router has to know of a room before it can judge an event in it. */
 export interface RoomContext {
-  readonly kind: "chat" | "thoughts";
+  readonly kind: "chat" | "thoughts" | "control";
   /** Content of the state events that are kept, by type. */
   readonly state: Readonly<Record<string, Record<string, unknown>>>;
   readonly agents: readonly RoomAgent[];
@@ -143,7 +143,7 @@ export class Rooms {
     );
   }
 
-  async setKind(roomId: RoomId, kind: "chat" | "thoughts"): Promise<void> {
+  async setKind(roomId: RoomId, kind: RoomContext["kind"]): Promise<void> {
     await this.#database.run(
       (sql) => sql`
         insert into rooms (room_id, kind) values (${roomId}, ${kind}) on conflict (room_id) do update set kind = excluded.kind`,

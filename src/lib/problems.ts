@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { isObject } from "./json.ts";
+import { nearest } from "./nearest.ts";
 
 /**
  * An object with these keys and no others. The messages of the schemas in it say what is expected, as the end of
@@ -54,23 +55,6 @@ const describe = (value: unknown): string => {
 };
 
 const unknown = (key: string, known: readonly string[]): string => {
-  const nearest = known
-    .map((name) => ({ name, distance: editDistance(key.toLowerCase(), name.toLowerCase()) }))
-    .filter(({ name, distance }) => distance <= Math.max(1, name.length / 3))
-    .sort((a, b) => a.distance - b.distance)[0];
-  return `unknown key ${JSON.stringify(key)}, ${nearest ? `did you mean "${nearest.name}"?` : `known are ${known.join(", ")}`}`;
-};
-
-/** Levenshtein: how many letters have to be put in, taken out or changed. */
-const editDistance = (a: string, b: string): number => {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (const [i, letter] of [...a].entries()) {
-    const next = [i + 1];
-    for (let j = 0; j < b.length; j++) {
-      const changed = (row[j] ?? 0) + (b[j] === letter ? 0 : 1);
-      next.push(Math.min(changed, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
+  const meant = nearest(key, known);
+  return `unknown key ${JSON.stringify(key)}, ${meant ? `did you mean "${meant}"?` : `known are ${known.join(", ")}`}`;
 };

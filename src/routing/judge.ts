@@ -109,9 +109,9 @@ export class Judge {
       ...(echo !== undefined && sender !== "human" && { echoOf: echo }),
     };
     if (sender === "bot" || message.msgtype === "m.notice" || room.state["m.room.encryption"]) return effects;
-    if (room.agents.every((agent) => agent.userId === event.sender)) return effects;
+    if (!room.botJoined && room.agents.every((agent) => agent.userId === event.sender)) return effects;
     const agentsHere = await this.#agentsIn(room);
-    if (agentsHere.length === 0) return effects;
+    if (agentsHere.length === 0 && !room.botJoined) return effects;
     if (sender === "human" && message.msgtype === "m.text") {
       const said = await this.#parts.command({ event, message, room, agentsHere });
       if (said) return { ...effects, outbox: said };

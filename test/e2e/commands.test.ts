@@ -39,7 +39,7 @@ describe("commands", () => {
 
   it("!help lists the commands with their usage", async () => {
     const help = await command("!help");
-    for (const usage of ["!help [COMMAND]", "!status", "!stop", "!say ", "!set <wakeUpTimerSeconds>"])
+    for (const usage of ["!help [command]", "!status", "!stop", "!say ", "!set <wakeUpTimerSeconds>"])
       expect(help).toContain(usage);
   });
 
@@ -73,6 +73,7 @@ describe("commands", () => {
   it("a mistyped command is answered with those that there are", async () => {
     const text = await command("!hlep");
     expect(text).toContain("There is no command `!hlep`");
+    expect(text).toContain("Did you mean `!help`?");
     for (const name of ["`!help`", "`!say`", "`!set`", "`!status`", "`!stop`"]) expect(text).toContain(name);
   });
 

@@ -1,7 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { helpFor, readCommandLine, usageOf } from "../../src/agent/command-line.ts";
+import type { AnyCommand } from "../../src/agent/command.ts";
+import { type Commandable, helpFor, readCommandLine, usageOf } from "../../src/agent/command-line.ts";
 import { toolSets } from "../../src/agent/settings.ts";
 import { type AnyTool, operationKinds } from "../../src/agent/tool.ts";
 import { UserError } from "../../src/lib/errors.ts";
@@ -15,7 +16,16 @@ const tools = await Promise.all(
   }),
 );
 const withCommand = tools.filter(({ tool }) => tool.command !== undefined);
-const plainCommands = ["help", "status", "stop"];
+const commandsFolder = new URL("../../src/commands/", import.meta.url);
+const commands = await Promise.all(
+  (await readdir(commandsFolder))
+    .filter((file) => file.endsWith(".ts"))
+    .map(async (file) => {
+      const { commands } = (await import(new URL(file, commandsFolder).href)) as { commands: readonly AnyCommand[] };
+      return commands.map((command) => ({ name: command.command, command, file }));
+    }),
+).then((lists) => lists.flat());
+const firstWords = commands.map(({ name }) => name.split(" ")[0]);
 
 describe.each(tools)("$name", ({ file, tool }) => {
   it("has a name that models take, and its file is called after it", () => {
@@ -43,22 +53,28 @@ describe.each(tools)("$name", ({ file, tool }) => {
 describe.each(withCommand)("the command of $name", ({ tool }) => {
   it("is a word, and no command of the bridge's own", () => {
     expect(tool.command).toMatch(/^[a-z][a-z-]*$/);
-    expect(plainCommands).not.toContain(tool.command);
+    expect(firstWords).not.toContain(tool.command);
   });
 
-  it("without arguments runs, or says what is missing", () => {
-    try {
-      expect(readCommandLine(tool, "")).toEqual({});
-    } catch (error) {
-      expect(error).toBeInstanceOf(UserError);
-    }
-  });
+  it("without arguments runs, or says what is missing", () => runsOrSays(tool));
+  it("has a help that shows its usage and every field", () => explains(tool));
+});
 
-  it("has a help that shows its usage and every field", () => {
-    const help = helpFor(tool, "!");
-    expect(help).toContain(usageOf(tool, "!"));
-    for (const field of Object.keys(tool.input.shape)) expect(help).toMatch(new RegExp(`\`${field}\`: \\S`));
+describe.each(commands)("the command $name", ({ command, file }) => {
+  it("is one word or two, with a description, in a file that is called after its first word", () => {
+    expect(command.command).toMatch(/^[a-z][a-z-]*( [a-z][a-z-]*)?$/);
+    expect(command.description).toMatch(/^[A-Z].{15,}\.$/s);
+    expect(file).toMatch(new RegExp(`^${command.command.split(" ")[0]}(-[a-z-]+)?\\.ts$`));
   });
+  it("without arguments runs, or says what is missing", () => runsOrSays(command));
+  it("has a help that shows its usage and every field", () => explains(command));
+  it("has positional arguments that it knows", () => {
+    for (const field of command.positional ?? []) expect(Object.keys(command.input.shape)).toContain(field);
+  });
+});
+
+it("commands of the bridge's own are unique", () => {
+  expect(new Set(commands.map(({ name }) => name)).size).toBe(commands.length);
 });
 
 it("names are unique", () => {
@@ -68,3 +84,17 @@ it("names are unique", () => {
 it("commands are unique", () => {
   expect(new Set(withCommand.map(({ tool }) => tool.command)).size).toBe(withCommand.length);
 });
+
+const runsOrSays = (form: Commandable): void => {
+  try {
+    expect(readCommandLine(form, "")).toEqual({});
+  } catch (error) {
+    expect(error).toBeInstanceOf(UserError);
+  }
+};
+
+const explains = (form: Commandable): void => {
+  const help = helpFor(form, "!");
+  expect(help).toContain(usageOf(form, "!"));
+  for (const field of Object.keys(form.input.shape)) expect(help).toMatch(new RegExp(`\`${field}\`: \\S`));
+};

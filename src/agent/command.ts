@@ -1,0 +1,102 @@
+import { z } from "zod";
+import type { StoredEvent } from "../database/events.ts";
+import type { History } from "../database/history.ts";
+import type { OutboxDraft } from "../database/outbox.ts";
+import type { Renders } from "../database/renders.ts";
+import type { RoomContext, Rooms } from "../database/rooms.ts";
+import type { Turns } from "../database/turns.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { UserId } from "../lib/ids.ts";
+import type { Message } from "../matrix/message.ts";
+import type { Agent, AgentDirectory } from "./agent.ts";
+import type { Commandable } from "./command-line.ts";
+import type { Level } from "./permissions.ts";
+import type { Rights } from "./rights.ts";
+import type { TurnRunner } from "./runner.ts";
+import type { Toolbox } from "./toolbox.ts";
+
+/** What commands work with. */
+export interface CommandServices {
+  readonly prefix: string;
+  readonly botUserId: UserId;
+  readonly rights: Rights;
+  readonly rooms: Rooms;
+  readonly history: History;
+  readonly turns: Turns;
+  readonly renders: Renders;
+  readonly directory: AgentDirectory;
+  readonly toolbox: Toolbox;
+  readonly runner: TurnRunner;
+  readonly clock: Clock;
+  readonly modelOf: (agent: Agent) => string;
+}
+
+/** A person's command, as it came. */
+export interface CommandContext extends CommandServices {
+  readonly event: StoredEvent;
+  readonly message: Message;
+  readonly room: RoomContext;
+  /** What the person may do. */
+  readonly level: Level;
+  /** Those who are meant: the one that was named, or all that are joined here. */
+  readonly agents: readonly Agent[];
+  /** All commands there are, wherever they may be given. */
+  readonly commands: readonly AnyCommand[];
+}
+
+export interface Answer {
+  /** Markdown; empty when the outbox says it all. */
+  readonly text: string;
+  readonly outbox?: readonly OutboxDraft[];
+}
+
+/**
+ * - `agent`: in a room with agents; meant is exactly one of them
+ * - `room`: in a room with agents, for all that are meant
+ * - `control`: in the control room
+ * - `anywhere`: in all of these
+ */
+type Place = "agent" | "room" | "control" | "anywhere";
+
+/**
+ * A person's command that is no tool. One definition gives its usage line, its validation and its line in `!help`. A
+ * death of the process may make it run twice for one event: what it changes is keyed by the event's id.
+ */
+export interface Command<Shape extends z.ZodRawShape = z.ZodRawShape> extends Commandable {
+  /** One word, or two where the first is a family's: `agent create`. */
+  readonly command: string;
+  readonly description: string;
+  readonly where: Place;
+  /** Who lacks it is told so, and nothing is done. */
+  readonly level: Level;
+  readonly input: z.ZodObject<Shape>;
+  /** Throws a `UserError` for what the person can mend. */
+  readonly run: (input: z.output<z.ZodObject<Shape>>, context: CommandContext) => Promise<Answer | string>;
+}
+
+/** A command whose input's type is forgotten: the input is validated before it is run. */
+export type AnyCommand = Command;
+
+type AgentCommand<Shape extends z.ZodRawShape> = Omit<Command<Shape>, "where" | "run"> & {
+  readonly run: (
+    input: z.output<z.ZodObject<Shape>>,
+    context: CommandContext & { readonly agent: Agent },
+  ) => Promise<Answer | string>;
+};
+
+export const noInput = z.object({});
+
+export const defineCommand = <Shape extends z.ZodRawShape>(command: Command<Shape>): AnyCommand =>
+  command as unknown as AnyCommand;
+
+/** A command for one agent. */
+export const defineAgentCommand = <Shape extends z.ZodRawShape>(command: AgentCommand<Shape>): AnyCommand =>
+  defineCommand<Shape>({
+    ...command,
+    where: "agent",
+    run: (input, context) => {
+      const [agent] = context.agents;
+      if (!agent) throw new Error(`${command.command} was run without an agent`);
+      return command.run(input, { ...context, agent });
+    },
+  });

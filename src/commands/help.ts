@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { type CommandContext, defineCommand } from "../agent/command.ts";
+import { type Commandable, helpFor, usageOf } from "../agent/command-line.ts";
+import { includesLevel } from "../agent/permissions.ts";
+import { UserError } from "../lib/errors.ts";
+import { nearest } from "../lib/nearest.ts";
+
+/** The bridge's own commands that this person may give here. */
+const ownHere = ({ commands, level, room, agents }: CommandContext): Commandable[] =>
+  commands
+    .filter((command) => includesLevel(level, command.level))
+    .filter(({ where }) => where === "anywhere" || (where === "control" ? room.kind === "control" : agents.length > 0));
+
+export const commands = [
+  defineCommand({
+    command: "help",
+    description: "What can be commanded here, or how a command is written.",
+    where: "anywhere",
+    level: "chat",
+    input: z.object({ command: z.string().optional().describe("The command that is to be explained") }),
+    positional: ["command"],
+    async run({ command = "" }, context) {
+      const { agents, prefix, toolbox } = context;
+      const tools = [...new Set(agents.flatMap((agent) => toolbox.of(agent)))].filter(
+        (tool) => tool.command !== undefined,
+      );
+      const known = [...ownHere(context), ...tools];
+      const word = (command.startsWith(prefix) ? command.slice(prefix.length) : command).toLowerCase();
+      if (word !== "") {
+        const asked = [
+          ...known.filter((one) => one.command === word || one.command?.startsWith(`${word} `)),
+          ...tools.filter((tool) => tool.name.toLowerCase() === word),
+        ];
+        if (asked.length > 0) return asked.map((one) => helpFor(one, prefix)).join("\n\n");
+        const meant = nearest(
+          word,
+          known.flatMap((one) => one.command ?? []),
+        );
+        const hint = meant === undefined ? "" : ` Did you mean \`${prefix}${meant}\`?`;
+        throw new UserError(
+          `There is no command \`${prefix}${word}\` for you here.${hint} \`${prefix}help\` lists them.`,
+        );
+      }
+      const lines = known.map((one) => `- \`${usageOf(one, prefix)}\`: ${one.description}`);
+      const several = agents.length > 1 ? `\n\nSeveral agents are here: write \`${prefix}NAME COMMAND\`.` : "";
+      return `${lines.join("\n")}${several}`;
+    },
+  }),
+];

@@ -1,0 +1,40 @@
+import { z } from "zod";
+import { defineAgentCommand } from "../agent/command.ts";
+import { fileDraft } from "../agent/speech.ts";
+import { UserError } from "../lib/errors.ts";
+import { digest } from "../lib/ids.ts";
+
+export const commands = [
+  defineAgentCommand({
+    command: "show turn",
+    description: "What the agent was shown in a turn here, exactly, as a file.",
+    level: "use",
+    input: z.object({
+      number: z.coerce
+        .number("the turn's number")
+        .int("the turn's number")
+        .positive("the turn's number")
+        .max(Number.MAX_SAFE_INTEGER, "the turn's number")
+        .optional()
+        .describe("The turn's number; without it the newest one in this room"),
+    }),
+    positional: ["number"],
+    /** Only where everybody in the room may read all that was shown. */
+    async run({ number }, { agent, event, message, history, renders, rooms, turns }) {
+      const turn = await turns.shown({ agent: agent.name, roomId: event.roomId }, number);
+      const shown = turn ? await renders.of(turn.id) : [];
+      if (!turn || shown.length === 0)
+        throw new UserError(`There is no such turn of ${agent.displayName} in this room within the last 3 days.`);
+      if (!(await history.mayReadAll(await rooms.humans(event.roomId), turn.sources, agent.owner))) {
+        throw new UserError("Something was shown in that turn which not everybody in this room may read.");
+      }
+      const text = shown
+        .map(({ n, system, prompt }) => `# Step ${n}\n\n## System\n\n${system}\n\n## User\n\n${prompt}`)
+        .join("\n\n");
+      const name = `turn-${turn.number}.md`;
+      const { sender, roomId } = { sender: agent.userId, roomId: event.roomId };
+      const key = digest("show", event.eventId);
+      return { text: "", outbox: [fileDraft({ sender, roomId, name, text, threadId: message.threadId, key })] };
+    },
+  }),
+];
