@@ -2,6 +2,7 @@ import { agentUserId } from "./agent/agent.ts";
 import type { Config } from "./config.ts";
 import { openDatabase } from "./database/connection.ts";
 import { migrate } from "./database/migrate.ts";
+import { openNotifier } from "./database/notify.ts";
 import { Queue } from "./database/queue.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
@@ -38,13 +39,15 @@ export async function startBridge(
     stops.push(() => database.close());
     const applied = await migrate(database);
     if (applied.length > 0) log.info({ applied }, "the database was migrated");
+    const notifier = await openNotifier(database, clock, log);
+    stops.push(() => notifier.close());
     const queue = new Queue(database, log);
     await queue.start();
     stops.push(() => queue.stop());
     if ("dir" in config.database) await queue.clear();
 
     let ready = false;
-    const parts = await wire({ config, registration, database, queue, log, clock, ready: () => ready });
+    const parts = await wire({ config, registration, database, notifier, queue, log, clock, ready: () => ready });
     const { service, client, directory } = parts;
 
     for (const seed of config.agents) await directory.seed(seed, serverName);

@@ -13,6 +13,7 @@ import type { Config } from "./config.ts";
 import type { Database } from "./database/connection.ts";
 import { Events } from "./database/events.ts";
 import { History } from "./database/history.ts";
+import type { Notifier } from "./database/notify.ts";
 import { Outbox } from "./database/outbox.ts";
 import type { Queue } from "./database/queue.ts";
 import { Renders } from "./database/renders.ts";
@@ -46,6 +47,7 @@ interface Setting {
   readonly config: Config;
   readonly registration: Registration;
   readonly database: Database;
+  readonly notifier: Notifier;
   readonly queue: Queue;
   readonly log: Log;
   readonly clock: Clock;
@@ -54,7 +56,7 @@ interface Setting {
 }
 
 /** Makes every part and ties it to the others; nothing runs yet. */
-export async function wire({ config, registration, database, queue, log, clock, ready }: Setting) {
+export async function wire({ config, registration, database, notifier, queue, log, clock, ready }: Setting) {
   const { serverName } = config.homeserver;
   const registry = new Registry();
   const metrics = createMetrics(registry);
@@ -169,7 +171,7 @@ export async function wire({ config, registration, database, queue, log, clock, 
     showWork: (agent, roomId) => typing.show(agent, roomId),
   };
   const keeper = new WakeKeeper({ queue, turns, agents: directory.table, renders: mind.renders, clock, log });
-  const runner = new TurnRunner(mind, (conversations) => keeper.sendSoon(conversations));
+  const runner = new TurnRunner(mind, notifier, (conversations) => keeper.sendSoon(conversations));
   metrics.running(() => runner.running);
   const commands = new Commands((await loadAll<readonly AnyCommand[]>("commands", "commands")).flat(), {
     prefix: commandPrefix,

@@ -1,3 +1,4 @@
+import type { Notifier } from "../database/notify.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Conversation } from "../database/routing.ts";
 import { Fenced, type Turn } from "../database/turns.ts";
@@ -19,6 +20,7 @@ const keyOf = ({ agent, roomId }: Conversation): string => `${agent}|${roomId}`;
 /** Runs the turns of this process, one at a time for each conversation. */
 export class TurnRunner {
   readonly #mind: Mind;
+  readonly #notifier: Notifier;
   readonly #onWaiting: (conversations: readonly Conversation[]) => void;
   readonly #running = new Map<
     string,
@@ -27,9 +29,11 @@ export class TurnRunner {
   #closing = false;
 
   /** `onWaiting` hears of conversations that could not be worked on before and can be now. */
-  constructor(mind: Mind, onWaiting: (conversations: readonly Conversation[]) => void) {
+  constructor(mind: Mind, notifier: Notifier, onWaiting: (conversations: readonly Conversation[]) => void) {
     this.#mind = mind;
+    this.#notifier = notifier;
     this.#onWaiting = onWaiting;
+    notifier.on("stop", (keys) => void this.#hearOfStops(keys));
   }
 
   get running(): number {
@@ -62,7 +66,8 @@ export class TurnRunner {
     const turn = await this.#mind.turns.running(conversation);
     if (!turn) return false;
     await this.#mind.turns.close(turn, "cancelled", `stopped by ${by}`);
-    this.#running.get(keyOf(conversation))?.controller.abort(new Stopped("the turn was stopped"));
+    this.#abort(keyOf(conversation));
+    this.#notifier.tell("stop", [keyOf(conversation)]);
     return true;
   }
 
@@ -75,6 +80,19 @@ export class TurnRunner {
     patience.abort();
     for (const { controller } of this.#running.values()) controller.abort(new ShuttingDown("the process ends"));
     await ended;
+  }
+
+  #abort(key: string): void {
+    this.#running.get(key)?.controller.abort(new Stopped("the turn was stopped"));
+  }
+
+  /** Stops of another process; where word may have been missed, the rows tell. */
+  async #hearOfStops(keys: readonly string[] | undefined): Promise<void> {
+    if (keys) return keys.forEach((key) => void this.#abort(key));
+    for (const [key, { turn }] of this.#running) {
+      const open = await this.#mind.turns.running(turn).catch(() => turn);
+      if (open?.id !== turn.id) this.#abort(key);
+    }
   }
 
   async #fail(agent: Agent, turn: Turn, error: unknown): Promise<void> {

@@ -10,6 +10,7 @@ import { defineTool, type ToolContext } from "../../src/agent/tool.ts";
 import { Toolbox } from "../../src/agent/toolbox.ts";
 import { View } from "../../src/agent/view.ts";
 import { History } from "../../src/database/history.ts";
+import { nobodyElse } from "../../src/database/notify.ts";
 import { Renders } from "../../src/database/renders.ts";
 import { Rooms } from "../../src/database/rooms.ts";
 import type { Conversation } from "../../src/database/routing.ts";
@@ -79,7 +80,7 @@ onEachDatabase((database) => {
       onThought: () => {},
       showWork: () => () => {},
     };
-    return { runner: new TurnRunner(mind, () => {}), turns };
+    return { runner: new TurnRunner(mind, nobodyElse, () => {}), turns };
   };
   const askFor = (tool: string) => (request: ModelRequest) => ({ call: toolName(request, tool) });
   const answer = (request: ModelRequest) => say(request, conversation.roomId, "done", { final: true });
