@@ -1,10 +1,8 @@
 import type { History } from "../database/history.ts";
 import { UserError } from "../lib/errors.ts";
-import type { RoomId } from "../lib/ids.ts";
 import { isObject } from "../lib/json.ts";
 import type { Agent } from "./agent.ts";
 import { gate } from "./mode.ts";
-import type { Level } from "./permissions.ts";
 import type { AnyTool, ToolContext, ToolOutcome } from "./tool.ts";
 import { readArguments, type Toolbox } from "./toolbox.ts";
 
@@ -34,17 +32,13 @@ export interface OperationRequest {
   readonly tool: AnyTool;
   readonly input: Record<string, unknown>;
   readonly by: "model" | "person";
-  readonly level: Level;
-  readonly sources: readonly RoomId[];
 }
 
 /** Passes the gate and runs; a refusal and a caller's mistake are results like any other. A bug is thrown. */
 export async function operate(request: OperationRequest, context: ToolContext, history: History): Promise<ToolOutcome> {
   const { tool, input } = request;
-  const verdict = await gate(
-    { ...request, agent: context.agent, roomId: context.roomId },
-    { rooms: context.rooms, history },
-  );
+  const { agent, roomId, level, sources, rooms } = context;
+  const verdict = await gate({ ...request, agent, roomId, level, sources }, { rooms, history });
   if (!verdict.run) return { result: `${tool.name} was not carried out: ${verdict.reason}.` };
   try {
     return await tool.run(input, context);

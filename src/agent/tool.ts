@@ -1,9 +1,10 @@
 import type { z } from "zod";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Rooms } from "../database/rooms.ts";
-import type { EventId, RoomId } from "../lib/ids.ts";
+import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
+import type { Level } from "./permissions.ts";
 import type { ToolSet } from "./settings.ts";
 
 export const operationKinds = ["read", "create", "update", "delete"] as const;
@@ -18,6 +19,12 @@ export interface ToolContext {
   readonly threadId: EventId | undefined;
   /** The same for the same call, however often it is run: keys of what it sends are made from it. */
   readonly key: string;
+  /** Those for whom the agent acts; for a command, the person who gave it. */
+  readonly requesters: readonly UserId[];
+  /** The least of what they may do. */
+  readonly level: Level;
+  /** What the caller has been shown, as `may_read` names it. */
+  readonly sources: readonly RoomId[];
   readonly now: Date;
   readonly rooms: Rooms;
   readonly agents: AgentDirectory;
@@ -32,6 +39,8 @@ export interface ToolOutcome {
   readonly outbox?: readonly OutboxDraft[];
   /** The room in which people hear of it. */
   readonly speaksIn?: RoomId;
+  /** What the caller is shown by the result, as `may_read` names it. */
+  readonly sources?: readonly RoomId[];
   /** The turn is over after this step, without another model call. */
   readonly endsTurn?: boolean;
 }

@@ -5,6 +5,7 @@ import { operate } from "../agent/operation.ts";
 import { includesLevel } from "../agent/permissions.ts";
 import { utter } from "../agent/speech.ts";
 import type { AnyTool } from "../agent/tool.ts";
+import { toolContext } from "../agent/tool-context.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { RoomContext } from "../database/rooms.ts";
@@ -144,22 +145,18 @@ function readLine(form: Commandable, line: string, prefix: string): Record<strin
 }
 
 async function runTool(agent: Agent, tool: AnyTool, line: string, context: CommandContext): Promise<Answer> {
-  const { event, message, level, prefix, rooms, history, directory, clock } = context;
+  const { event, message, prefix, history } = context;
   const input = readLine(tool, line, prefix);
-  const outcome = await operate(
-    { tool, input, by: "person", level, sources: [event.roomId] },
-    {
-      agent,
-      roomId: event.roomId,
-      threadId: message.threadId,
-      key: digest("command", event.eventId),
-      now: clock.now(),
-      rooms,
-      agents: directory,
-      signal: new AbortController().signal,
-    },
-    history,
-  );
+  const origin = {
+    agent,
+    roomId: event.roomId,
+    threadId: message.threadId,
+    key: digest("command", event.eventId),
+    requesters: [event.sender],
+    sources: [event.roomId],
+    signal: new AbortController().signal,
+  };
+  const outcome = await operate({ tool, input, by: "person" }, await toolContext(context, origin), history);
   const spoken = outcome.speaksIn === event.roomId;
   const text =
     typeof outcome.result === "string" ? outcome.result : spoken ? "" : `\`\`\`xml\n${render(outcome.result)}\n\`\`\``;

@@ -1,0 +1,90 @@
+import { functionResult } from "../context/ephemeris.ts";
+import { oneCallAtATime, thinkBeforeCalling } from "../context/reminders.ts";
+import type { Conversation } from "../database/routing.ts";
+import type { TakenWake } from "../database/turns.ts";
+import type { RoomId } from "../lib/ids.ts";
+import { parse } from "../lmml/parse.ts";
+import { render } from "../lmml/render.ts";
+import type { ToolCall } from "../model/completion.ts";
+import { operate, outcomeUnknown, prepare } from "./operation.ts";
+import type { Thinking } from "./think.ts";
+import type { ToolOutcome } from "./tool.ts";
+import { originInTurn, toolContext } from "./tool-context.ts";
+import { addSources, announce, callId, keyOfStep, type TurnState } from "./turn-state.ts";
+
+/** What is kept of an operation. */
+interface Acting {
+  /** The `functionResult`, as LMML. */
+  readonly result: string;
+  readonly spoke: boolean;
+  readonly ends: boolean;
+  /** What the model is shown by the result, beyond what it was shown before. */
+  readonly sources: readonly RoomId[];
+}
+
+const refusedForThought = `Not carried out: ${thinkBeforeCalling}`;
+const refusedForCompany = `Not carried out: ${oneCallAtATime}`;
+
+/** Carries out what a step asked for, in order. Returns the waiting conversations if that ends the turn. */
+export async function act(
+  state: TurnState,
+  thinking: Thinking,
+  wakes: readonly TakenWake[],
+): Promise<Conversation[] | undefined> {
+  const { agentFlags } = state.agent.settings;
+  const thoughtless = thinking.text === "" && thinking.thought === "";
+  let ending = false;
+  for (const [index, call] of thinking.calls.entries()) {
+    state.signal.throwIfAborted();
+    const id = callId(state, thinking.firstCall + index);
+    const refusal =
+      thoughtless && agentFlags.includes("PreventFunctionCallsWithoutThoughts")
+        ? refusedForThought
+        : index > 0 && agentFlags.includes("PreventParallelFunctionCalls")
+          ? refusedForCompany
+          : undefined;
+    const last = index === thinking.calls.length - 1;
+    const { acting, waiting } = await carryOut(state, { id, call, refusal }, wakes, (ends) => last && (ending || ends));
+    state.entries.push(parse(acting.result));
+    state.spoke ||= acting.spoke;
+    addSources(state, acting.sources);
+    ending ||= acting.ends;
+    if (last && ending) return waiting;
+  }
+  return undefined;
+}
+
+async function carryOut(
+  state: TurnState,
+  { id, call, refusal }: { id: string; call: ToolCall; refusal: string | undefined },
+  wakes: readonly TakenWake[],
+  endsTurn: (ends: boolean) => boolean,
+): Promise<{ acting: Acting; waiting: Conversation[] }> {
+  const { mind, agent, turn, journal, signal } = state;
+  const name = `call ${call.name}`;
+  const step = journal.take<Acting>(name);
+  if (step.done) return { acting: step.done, waiting: [] };
+  const prepared = refusal === undefined ? prepare(mind.toolbox, agent, call) : { refusal };
+  let outcome: ToolOutcome;
+  if ("refusal" in prepared) outcome = { result: prepared.refusal };
+  else if (step.interrupted && !prepared.tool.repeatable) outcome = { result: outcomeUnknown };
+  else {
+    if (!prepared.tool.repeatable) await journal.begin(step.n, name);
+    const origin = originInTurn(agent, turn, wakes, { key: keyOfStep(state, step.n), sources: state.sources, signal });
+    outcome = await operate({ ...prepared, by: "model" }, await toolContext(mind, origin), mind.history);
+  }
+  const { outbox = [], sources = [], endsTurn: ends = false, speaksIn } = outcome;
+  const result = render(functionResult(id, outcome.result));
+  const acting: Acting = { result, spoke: speaksIn === turn.roomId, ends, sources };
+  const waiting = await journal.commit({
+    n: step.n,
+    name,
+    result: acting,
+    outbox,
+    ephemeris: [result],
+    sources,
+    ends: endsTurn(ends),
+  });
+  announce(state, outbox);
+  return { acting, waiting };
+}

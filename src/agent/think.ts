@@ -1,0 +1,135 @@
+import { functionCall, thought } from "../context/ephemeris.ts";
+import { layout } from "../context/layout.ts";
+import {
+  lastTextSpeaks,
+  nobodyHeardYou,
+  oneCallAtATime,
+  onlyFunctionsSpeak,
+  thinkBeforeCalling,
+} from "../context/reminders.ts";
+import type { OutboxDraft } from "../database/outbox.ts";
+import type { Conversation } from "../database/routing.ts";
+import type { TakenWake } from "../database/turns.ts";
+import { digest, HOME } from "../lib/ids.ts";
+import type { Element } from "../lmml/element.ts";
+import { render } from "../lmml/render.ts";
+import type { ToolCall } from "../model/completion.ts";
+import { asked, threadOf } from "./cause.ts";
+import { parametersOf } from "./operation.ts";
+import { utter } from "./speech.ts";
+import { addSources, announce, callId, keyOfStep, type TurnState } from "./turn-state.ts";
+
+/** What is kept of a model call: the turn goes on from it as if the call had just been made. */
+export interface Thinking {
+  readonly at: string;
+  readonly text: string;
+  readonly thought: string;
+  readonly calls: readonly ToolCall[];
+  /** Number of the first call in the turn, from 1. */
+  readonly firstCall: number;
+  readonly ends: boolean;
+}
+
+/** Asks the model what to do next; a call that is in the journal is not made again. */
+export async function think(
+  state: TurnState,
+  wakes: readonly TakenWake[],
+): Promise<{ thinking: Thinking; waiting: Conversation[] }> {
+  const { mind, agent, turn, journal } = state;
+  const { clock, model, renders, toolbox, view } = mind;
+  const { settings } = agent;
+  const step = journal.take<Thinking>("model");
+  if (step.done) {
+    remember(state, step.done);
+    return { thinking: step.done, waiting: [] };
+  }
+  const sight = await view.of(agent, turn, wakes, state.entries, remindersFor(state));
+  addSources(state, sight.sources);
+  const prompt = layout(sight.world, settings.layout);
+  const started = clock.monotonic();
+  // The render is kept while the model works: it must be findable for a redaction that comes meanwhile.
+  const [completion] = await Promise.all([
+    model.complete(
+      {
+        model: view.modelOf(agent),
+        temperature: settings.temperature,
+        messages: [
+          { role: "system", content: prompt.system },
+          { role: "user", content: prompt.user },
+        ],
+        tools: toolbox.definitions(agent),
+        parallelToolCalls: !settings.agentFlags.includes("PreventParallelFunctionCalls"),
+        sessionId: digest("session", turn.agent, turn.roomId),
+      },
+      state.signal,
+    ),
+    renders.keep({
+      turnId: turn.id,
+      n: step.n,
+      system: prompt.system,
+      prompt: prompt.user,
+      eventIds: prompt.eventIds,
+    }),
+  ]);
+  const { text, thought: reasoning, toolCalls: calls } = completion;
+  const speech = settings.answer === "text" && calls.length === 0 ? speak(state, text, wakes, step.n) : [];
+  const silent = asked(wakes) && !state.spoke && speech.length === 0;
+  const thinking: Thinking = {
+    at: clock.now().toISOString(),
+    text,
+    thought: reasoning,
+    calls,
+    firstCall: state.calls + 1,
+    ends: calls.length === 0 && !(silent && !state.reminded),
+  };
+  const waiting = await journal.commit({
+    n: step.n,
+    name: "model",
+    result: thinking,
+    outbox: speech,
+    ephemeris: entriesOf(state, thinking).map((entry) => render(entry)),
+    usage: { ...completion.usage, model: view.modelOf(agent), milliseconds: Math.round(clock.monotonic() - started) },
+    sources: state.sources,
+    seen: sight.seen,
+    ends: thinking.ends,
+  });
+  remember(state, thinking);
+  announce(state, speech);
+  return { thinking, waiting };
+}
+
+const remember = (state: TurnState, thinking: Thinking): void => {
+  state.entries.push(...entriesOf(state, thinking));
+  state.calls += thinking.calls.length;
+};
+
+/** A step's thoughts and calls, as the agent is shown them. */
+const entriesOf = (state: TurnState, thinking: Thinking): Element[] => {
+  const at = new Date(thinking.at);
+  const thoughts = [thinking.thought, thinking.text].filter((text) => text !== "").map((text) => thought(at, text));
+  const calls = thinking.calls.map((call, index) =>
+    functionCall(callId(state, thinking.firstCall + index), call.name, parametersOf(call.arguments)),
+  );
+  return [...thoughts, ...calls];
+};
+
+const remindersFor = ({ agent, reminded }: TurnState): string[] => {
+  const { answer, agentFlags } = agent.settings;
+  return [
+    answer === "tool" ? onlyFunctionsSpeak : lastTextSpeaks,
+    ...(agentFlags.includes("PreventFunctionCallsWithoutThoughts") ? [thinkBeforeCalling] : []),
+    ...(agentFlags.includes("PreventParallelFunctionCalls") ? [oneCallAtATime] : []),
+    ...(reminded ? [nobodyHeardYou] : []),
+  ];
+};
+
+const speak = (state: TurnState, text: string, wakes: readonly TakenWake[], n: number): OutboxDraft[] => {
+  if (text === "" || state.turn.roomId === HOME) return [];
+  return utter({
+    sender: state.agent.userId,
+    roomId: state.turn.roomId,
+    text,
+    threadId: threadOf(wakes),
+    key: keyOfStep(state, n),
+  });
+};
