@@ -110,6 +110,7 @@ export class View {
         rooms: rooms.views,
         roomsLeftOut: rooms.leftOut,
         ephemeris: ephemeris.map((entry) => parse(entry)),
+        windows: [],
         turn: { id: turn.number, reason: turn.reason, at: turn.startedAt, entries },
         reminders: note ? [...reminders, note] : reminders,
         charsMax: settings.approxContextCharsMax,

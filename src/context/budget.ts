@@ -7,17 +7,18 @@
  * A part that gets less than it wants says so in the render.
  */
 const shares = {
-  reminders: 0.06,
-  postPrompt: 0.06,
-  turn: 0.2,
-  newEvents: 0.2,
+  reminders: 0.05,
+  postPrompt: 0.05,
+  turn: 0.16,
+  newEvents: 0.16,
+  windows: 0.16,
   systemPrompt: 0.1,
-  persona: 0.09,
-  guides: 0.08,
+  persona: 0.08,
+  guides: 0.07,
   admins: 0.01,
-  members: 0.03,
-  history: 0.1,
-  ephemeris: 0.03,
+  members: 0.02,
+  history: 0.08,
+  ephemeris: 0.02,
   otherRooms: 0.02,
   scratchpad: 0.02,
 };

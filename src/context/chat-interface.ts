@@ -9,7 +9,7 @@ import { manyParts, type Part, plainPart, textPart } from "./part.ts";
 import { openRoom, roomLists } from "./room.ts";
 import { localTime } from "./time.ts";
 import type { World } from "./types.ts";
-import { fileWindow } from "./window.ts";
+import { fileWindow, windowsPart } from "./window.ts";
 
 /** Title under which an agent is shown `system:/guides/clevernet.md`. */
 export const guideTitle = (serverName: string): string => `Clevernet Matrix System on ${serverName}`;
@@ -33,7 +33,9 @@ export const partsOf = (world: World) => {
     postPrompt: plainPart(agent.postPrompt ?? ""),
     turn: listPart(world.turn.entries, { depth: 4, limit, keep: "last" }),
     systemPrompt: plainPart(agent.systemPrompt),
-    persona: agent.persona ? fileWindow("persona", agent.persona, ["pinned", "system", "maximized"], 0) : absent,
+    persona: agent.persona
+      ? fileWindow("persona", agent.persona, ["pinned", "system", "maximized"], { depth: 0, limit })
+      : absent,
     guides: manyParts(
       world.guides.map((guide) =>
         textPart(guide.text, 0, (text, truncated) =>
@@ -48,8 +50,9 @@ export const partsOf = (world: World) => {
     ephemeris: listPart(world.ephemeris, { depth: 4, limit, keep: "last" }),
     otherRooms: otherRoomsPart(others, world, limit),
     scratchpad: agent.scratchpad
-      ? fileWindow("scratchpad", agent.scratchpad, ["pinned", "maximized", "system"], 2)
+      ? fileWindow("scratchpad", agent.scratchpad, ["pinned", "maximized", "system"], { depth: 2, limit })
       : absent,
+    windows: windowsPart(world.windows, limit),
   };
 };
 export type Parts = ReturnType<typeof partsOf>;
@@ -70,6 +73,7 @@ export const chatInterface = (world: World, parts: Parts, chars: Allotment): Ele
   const admins = parts.admins.cut(chars.admins);
   const others = parts.otherRooms.cut(chars.otherRooms);
   const roomsLeftOut = world.roomsLeftOut + others.leftOut;
+  const windows = parts.windows.cut(chars.windows);
   const own =
     parts.own &&
     openRoom(parts.own, world, {
@@ -83,6 +87,7 @@ export const chatInterface = (world: World, parts: Parts, chars: Allotment): Ele
       currentDatetime: localTime(world.now, world.timeZone),
       agentUnderlyingModel: clip(agent.model),
       agentRunningOnSystem: systemId,
+      windowsLeftOut: windows.leftOut > 0 ? windows.leftOut : undefined,
     },
     [
       element("agentParameters", { wakeUpTimerSeconds: agent.wakeUpTimerSeconds ?? "off" }),
@@ -106,6 +111,7 @@ export const chatInterface = (world: World, parts: Parts, chars: Allotment): Ele
         ],
       ),
       ...parts.reminders.cut(chars.reminders),
+      ...windows.elements,
     ],
   );
 };

@@ -12,7 +12,8 @@ export const ephemerisRoom = (
 ): Element => {
   const systemId = clip(serverName);
   const userId = clip(agent.userId);
-  const size = { lines: ephemeris.length, chars: ephemeris.reduce((chars, entry) => chars + textChars(entry), 0) };
+  const lines = ephemeris.length;
+  const size = { lines, bottom: lines, chars: ephemeris.reduce((chars, entry) => chars + textChars(entry), 0) };
   const window = historyWindow("ephemeris", "ephemeris", size, shown.ephemeris);
   const whole = { topLineNumber: undefined, bottomLineNumber: undefined };
   return element("room", { systemId, roomId: "ephemeris", roomName: "", loggedInAs: userId }, [

@@ -47,6 +47,7 @@ const seed: Layout = (world) => {
       ephemeris: parts.ephemeris.wanted,
       otherRooms: parts.otherRooms.wanted,
       scratchpad: parts.scratchpad.wanted,
+      windows: parts.windows.wanted,
     }),
   );
 };

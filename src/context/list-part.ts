@@ -8,6 +8,8 @@ export interface Shown {
   /** How many elements lie between the kept end and the farthest one shown. */
   readonly reach: number;
   readonly leftOut: number;
+  /** What stands above the list. */
+  readonly above?: readonly Element[];
 }
 
 /** What an element may gain with its first child: its closing tag, and the numbers of the lines that it shows. */

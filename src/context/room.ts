@@ -4,10 +4,10 @@ import { clip } from "./measure.ts";
 import type { Part } from "./part.ts";
 import { timelineElement } from "./timeline.ts";
 import type { RoomMember, RoomView, World } from "./types.ts";
-import { historyWindow } from "./window.ts";
+import { historyWindow, withQueries } from "./window.ts";
 
-/** Events of the past that a history window shows at most. */
-const historyLines = 50;
+/** Events of the past that a history window shows, unless it was made larger or smaller. */
+const historyHeight = 50;
 const nameChars = 100;
 
 /** The lists of a room, as parts or as shown. */
@@ -22,14 +22,20 @@ const member = ({ userId, admin, you }: RoomMember): Element =>
 
 /** What can be cut in a room. `limit`: the most that each of its lists is ever given. */
 export const roomLists = (
-  room: Pick<RoomView, "members" | "history" | "newEvents">,
+  room: Pick<RoomView, "members" | "history" | "newEvents" | "historyWindow">,
   systemId: string,
   limit: number,
 ): RoomLists<Part<Shown>> => {
   const events = (entries: RoomView["history"]) => entries.map((entry) => timelineElement(entry, systemId));
+  const { state = "normal", height = historyHeight, queries = [] } = room.historyWindow ?? {};
+  const lines = state === "minimized" ? 0 : state === "maximized" ? room.history.length : height;
   return {
     members: listPart(room.members.map(member), { depth: 3, limit, keep: "first" }),
-    history: listPart(events(room.history.slice(-historyLines)), { depth: 5, limit, keep: "last" }),
+    history: withQueries(
+      listPart(events(room.history.slice(Math.max(0, room.history.length - lines))), { depth: 5, limit, keep: "last" }),
+      state === "minimized" ? [] : queries,
+      { depth: 4, limit },
+    ),
     newEvents: listPart(events(room.newEvents), { depth: 4, limit, keep: "last" }),
   };
 };
@@ -42,7 +48,8 @@ export const openRoom = (room: RoomView, { serverName, agent }: World, shown: Ro
   const systemId = clip(serverName);
   const roomId = clip(room.roomId);
   const roomName = clip(room.name, nameChars);
-  const size = { lines: room.historyLines, chars: room.historyChars };
+  const { historyLines: lines, historyChars: chars, historyBottom: bottom = lines, historyWindow: change } = room;
+  const windowId = clip(`room_${room.roomId.split(":")[0]}`, 64);
   return element(
     "room",
     {
@@ -55,8 +62,9 @@ export const openRoom = (room: RoomView, { serverName, agent }: World, shown: Ro
     },
     [
       ...shown.members.elements,
-      element("window", historyWindow(clip(`room_${room.roomId.split(":")[0]}`, 64), roomId, size, shown.history), [
-        element("content", {}, shown.history.elements),
+      element("window", historyWindow(windowId, roomId, { lines, chars, bottom }, shown.history, change), [
+        ...(shown.history.above ?? []),
+        change?.state === "minimized" ? undefined : element("content", {}, shown.history.elements),
       ]),
       element(
         "newEvents",

@@ -42,6 +42,56 @@ export type TimelineEntry =
       readonly membership?: string | undefined;
     };
 
+/** A question that was asked about a window's content, with the answer of a submodel. */
+export interface WindowQuery {
+  readonly query: string;
+  readonly answer: string;
+}
+
+export type WindowState = "normal" | "maximized" | "minimized";
+
+/** What was done to a window that is always there: it holds until the turn ends. */
+export interface WindowChange {
+  readonly state: WindowState;
+  readonly queries: readonly WindowQuery[];
+  /** The first line that is shown, where it was scrolled. */
+  readonly top?: number | undefined;
+  readonly height?: number | undefined;
+}
+
+/** A window that was opened, as one conversation may see it now. */
+export interface WindowView {
+  readonly windowId: string;
+  readonly srcType: "file" | "search" | "page" | "chatHistory";
+  readonly src: string;
+  readonly contentType: string;
+  /** Somebody in the audience may not read the source: that it is closed is all that is shown. */
+  readonly closed: boolean;
+  /** Size of the whole content. */
+  readonly lines: number;
+  readonly chars: number;
+  /** What the viewport shows: text, or elements, each of which is a line. Nothing where it is minimized. */
+  readonly shown: string | readonly Element[];
+  /** Number of the first line in `shown`. */
+  readonly top: number;
+  /** `shown` ends before the viewport does: the window's limit of characters was reached. */
+  readonly truncated: boolean;
+  /** Written by those who may be trusted with markup: shown as it is where nothing in it can be taken for a tag. */
+  readonly raw: boolean;
+  readonly state: WindowState;
+  readonly pinned: boolean;
+  readonly system: boolean;
+  /** Turns, this one included, after which it closes; undefined is never. */
+  readonly closesIn?: number | undefined;
+  /** Always shows its source as it is now. */
+  readonly autorefresh?: boolean | undefined;
+  /** Shows its source as it was when it was opened or last refreshed. */
+  readonly refreshable?: boolean | undefined;
+  readonly title?: string | undefined;
+  readonly attributes?: Readonly<Record<string, string>> | undefined;
+  readonly queries: readonly WindowQuery[];
+}
+
 export interface RoomMember {
   readonly userId: UserId;
   readonly admin: boolean;
@@ -61,9 +111,12 @@ export interface RoomView {
   readonly memberCount: number;
   /** What was seen before, oldest first: the newest part of it. */
   readonly history: readonly TimelineEntry[];
-  /** Size of the whole history, of which `history` is the end: one line is one event. */
+  /** Size of the whole history: one line is one event. */
   readonly historyLines: number;
   readonly historyChars: number;
+  /** Line of the last event in `history`, where its window was scrolled into the past. */
+  readonly historyBottom?: number | undefined;
+  readonly historyWindow?: WindowChange | undefined;
   /** What came since, oldest first. */
   readonly newEvents: readonly TimelineEntry[];
   /** Number of events that came since; `newEvents` may hold fewer. */
@@ -75,6 +128,7 @@ export interface FileView {
   readonly path: string;
   readonly contentType: string;
   readonly text: string;
+  readonly window?: WindowChange | undefined;
 }
 
 /** All that one step of a turn shows the agent, before it is cut to size and laid out. */
@@ -110,6 +164,11 @@ export interface World {
     readonly at: Date;
     readonly entries: readonly Element[];
   };
+  /**
+   * What is open on the agent's desk, the oldest first. Made anew for each step: a layout that appends steps shows
+   * those again that are not as they were.
+   */
+  readonly windows: readonly WindowView[];
   /** Shown after the rooms: how to speak, and what the agent has to be reminded of in this step. */
   readonly reminders: readonly string[];
   /** The most characters that system and user message may have together. */

@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { functionCall, functionResult, systemEvent, thought } from "../../src/context/ephemeris.ts";
-import { type RoomView, type TimelineEntry, type World, wakeReasons } from "../../src/context/types.ts";
+import {
+  type RoomView,
+  type TimelineEntry,
+  type WindowView,
+  type World,
+  wakeReasons,
+} from "../../src/context/types.ts";
+import { elementContent, textContent } from "../../src/context/viewport.ts";
 import type { EventId, RoomId, UserId } from "../../src/lib/ids.ts";
 import { element } from "../../src/lmml/element.ts";
 
@@ -15,7 +22,37 @@ export const anyWorld = (
   const userId = text.map((id) => id as UserId);
   const eventId = text.map((id) => id as EventId);
   const roomId = text.map((id) => `!${id}` as RoomId);
-  const file = fc.record({ path: text, contentType: text, text });
+  const state = fc.constantFrom("normal" as const, "maximized" as const, "minimized" as const);
+  const queries = listOf(fc.record({ query: text, answer: text }));
+  const change = fc.record({ state, queries, top: maybe(fc.nat(100)), height: maybe(fc.nat(100)) });
+  const file = fc.record({ path: text, contentType: text, text, window: maybe(change) });
+  const window: fc.Arbitrary<WindowView> = fc
+    .record({
+      windowId: text,
+      srcType: fc.constantFrom("file" as const, "search" as const, "page" as const, "chatHistory" as const),
+      src: text,
+      contentType: text,
+      closed: fc.boolean(),
+      content: fc.oneof(
+        text,
+        listOf(fc.tuple(text, text).map(([path, match]) => element("searchResult", { path, score: "1.0" }, match))),
+      ),
+      view: fc.record({ top: fc.nat(100), height: fc.nat(100) }),
+      raw: fc.boolean(),
+      state,
+      pinned: fc.boolean(),
+      system: fc.boolean(),
+      closesIn: maybe(fc.integer({ min: 1, max: 9 })),
+      autorefresh: fc.boolean(),
+      title: maybe(text),
+      attributes: maybe(fc.dictionary(fc.stringMatching(/^x[a-z]{1,8}$/), text, { maxKeys: 3 })),
+      queries,
+    })
+    .map(({ content, view, ...window }) => {
+      const whole = typeof content === "string" ? textContent(content) : elementContent(content);
+      const { shown, top, truncated } = whole.excerpt(view, 8_000);
+      return { ...window, lines: whole.lines, chars: whole.chars, shown, top, truncated };
+    });
 
   const timelineEntry: fc.Arbitrary<TimelineEntry> = fc.oneof(
     fc.record({
@@ -68,6 +105,7 @@ export const anyWorld = (
       history: listOf(timelineEntry),
       older: fc.nat(10_000),
       historyChars: fc.nat(),
+      historyWindow: maybe(change),
       newEvents: listOf(timelineEntry),
       more: fc.nat(100),
     })
@@ -98,6 +136,7 @@ export const anyWorld = (
       home: fc.boolean(),
       roomsLeftOut: fc.nat(1000),
       ephemeris: listOf(entry),
+      windows: fc.uniqueArray(window, { maxLength: most, selector: ({ windowId }) => windowId }),
       turn: fc.record({ id: fc.nat(), reason: fc.constantFrom(...wakeReasons), at, entries: listOf(entry) }),
       reminders: fc.array(text, { maxLength: 3 }),
       charsMax: fc.integer({ min: 4_000, max: 100_000 }),

@@ -34,6 +34,6 @@ test("what is not needed goes to the first that wants more", () => {
 });
 
 test("no part, however greedy, takes the share of one behind it", () => {
-  const given = divide(10_000, wants({ turn: 1_000_000, history: 1_000, ephemeris: 1_000 }));
-  expect(given).toMatchObject({ history: 1_000, ephemeris: 300 });
+  const given = divide(10_000, wants({ turn: 1_000_000, history: 800, ephemeris: 1_000 }));
+  expect(given).toMatchObject({ history: 800, ephemeris: 200 });
 });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { charsMin } from "../../src/context/budget.ts";
 import { layout } from "../../src/context/layout.ts";
-import type { RoomView, TimelineEntry, World } from "../../src/context/types.ts";
+import type { FileView, RoomView, TimelineEntry, WindowChange, WindowView, World } from "../../src/context/types.ts";
 import { UserError } from "../../src/lib/errors.ts";
 import type { RoomId } from "../../src/lib/ids.ts";
 import type { Element } from "../../src/lmml/element.ts";
@@ -17,14 +17,31 @@ const outline = ({ name, children }: Element): Outline =>
   typeof children === "string" ? [name] : [name, ...children.map(outline)];
 
 const outlineOfEvents = (events: readonly TimelineEntry[]): Outline[] => events.map(({ kind }) => [kind]);
-const outlineOfRoom = ({ closed, members, history, newEvents }: RoomView): Outline =>
-  closed
+const queriesOf = (change?: Pick<WindowChange, "queries">): Outline[] =>
+  (change?.queries ?? []).map((): Outline => ["queryResult"]);
+const outlineOfFile = (file: FileView): Outline =>
+  file.window?.state === "minimized" ? ["window"] : ["window", ...queriesOf(file.window), ["content"]];
+const outlineOfWindow = ({ closed, state, queries, shown }: WindowView): Outline =>
+  closed || state === "minimized"
+    ? ["window"]
+    : ["window", ...queriesOf({ queries }), ["content", ...(typeof shown === "string" ? [] : shown.map(outline))]];
+const shownHistory = ({ history, historyWindow }: RoomView): readonly TimelineEntry[] => {
+  const { state = "normal", height = 50 } = historyWindow ?? {};
+  const lines = { normal: Math.min(height, history.length), maximized: history.length, minimized: 0 }[state];
+  return history.slice(history.length - lines);
+};
+const outlineOfHistory = (room: RoomView): Outline =>
+  room.historyWindow?.state === "minimized"
+    ? ["window"]
+    : ["window", ...queriesOf(room.historyWindow), ["content", ...outlineOfEvents(shownHistory(room))]];
+const outlineOfRoom = (room: RoomView): Outline =>
+  room.closed
     ? ["room"]
     : [
         "room",
-        ...members.map((): Outline => ["roomMember"]),
-        ["window", ["content", ...outlineOfEvents(history)]],
-        ["newEvents", ...outlineOfEvents(newEvents)],
+        ...room.members.map((): Outline => ["roomMember"]),
+        outlineOfHistory(room),
+        ["newEvents", ...outlineOfEvents(room.newEvents)],
         ["roomFooter"],
       ];
 
@@ -43,9 +60,10 @@ const expectedOutline = (world: World): Outline => [
       ["newEvents", ["timestamp"], ...world.turn.entries.map(outline)],
       ["roomFooter"],
     ],
-    ...(world.agent.scratchpad ? [["window", ["content"]] satisfies Outline] : []),
+    ...(world.agent.scratchpad ? [outlineOfFile(world.agent.scratchpad)] : []),
   ],
   ...world.reminders.map((): Outline => ["systemReminder"]),
+  ...world.windows.map(outlineOfWindow),
 ];
 
 const find = (name: string, within: Element): Element[] => [
@@ -69,7 +87,7 @@ describe("structure", () => {
         expect(outline(shown)).toEqual(expectedOutline(world));
         const own = world.rooms
           .filter(({ closed }) => !closed)
-          .flatMap(({ history, newEvents }) => [...history, ...newEvents]);
+          .flatMap((room) => [...shownHistory(room), ...room.newEvents]);
         expect(find("message", shown).map(({ children }) => children || [])).toEqual(
           own.flatMap((entry) => (entry.kind === "message" ? [visible(entry.body) || []] : [])),
         );

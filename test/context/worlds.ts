@@ -92,6 +92,7 @@ export const exampleWorld: World = {
   ],
   roomsLeftOut: 0,
   ephemeris: [ephemeris.thought(new Date("2024-12-24T12:00:00Z"), "Asked about the API: sent the links.")],
+  windows: [],
   turn: { id: 42, reason: "new event", at: new Date("2024-12-25T15:30:00Z"), entries: [] },
   reminders: [onlyFunctionsSpeak],
   charsMax: 50_000,

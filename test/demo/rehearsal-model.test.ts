@@ -57,6 +57,7 @@ const world = (change: Partial<World> = {}): World => ({
     scratchpad: undefined,
   },
   guides: [],
+  windows: [],
   systemAdmins: [],
   conversation: roomId,
   rooms: [room([said("hello")])],
