@@ -2,9 +2,25 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import { text } from "node:stream/consumers";
 import { z } from "zod";
 
+const part = z.union([
+  z.object({ type: z.literal("text"), text: z.string() }),
+  z.object({ type: z.literal("image_url"), image_url: z.object({ url: z.string() }) }),
+]);
+const message = z
+  .looseObject({ role: z.string(), content: z.union([z.string(), z.array(part)]) })
+  .transform(({ content, ...rest }) => ({ ...rest, ...contentOf(content) }));
+
+/** The texts of a message, and the URLs of its images. */
+const contentOf = (content: string | readonly z.infer<typeof part>[]) => {
+  if (typeof content === "string") return { content, images: [] };
+  const texts = content.flatMap((one) => (one.type === "text" ? [one.text] : []));
+  const images = content.flatMap((one) => (one.type === "image_url" ? [one.image_url.url] : []));
+  return { content: texts.join("\n\n"), images };
+};
+
 const chatBody = z.looseObject({
   model: z.string(),
-  messages: z.array(z.looseObject({ role: z.string(), content: z.string() })),
+  messages: z.array(message),
   tools: z
     .array(
       z.object({

@@ -2,6 +2,7 @@ import type OpenAI from "openai";
 import { Stream } from "openai/streaming";
 import type { Clock } from "../lib/clock.ts";
 import { type Completion, CompletionBuilder, StreamError } from "./completion.ts";
+import { promptText } from "./images.ts";
 
 interface AttemptOptions {
   readonly client: OpenAI;
@@ -81,5 +82,5 @@ export const attemptOnce = async (
   } finally {
     silence.stop();
   }
-  return builder.build(JSON.stringify([body.messages, body.tools]));
+  return builder.build(promptText([body.messages, body.tools]));
 };

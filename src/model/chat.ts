@@ -5,6 +5,7 @@ import type { Log } from "../lib/log.ts";
 import { attemptOnce } from "./attempt.ts";
 import type { Completion } from "./completion.ts";
 import { diagnose, type Failure, ModelError } from "./failure.ts";
+import { refusalOfImages } from "./images.ts";
 import { type ChatRequest, requestBody } from "./request.ts";
 
 export interface ChatModel {
@@ -73,18 +74,29 @@ export const createChatModel = (options: ChatModelOptions): ChatModel => {
     return `The model ${model} at ${host} ${happened} (attempt ${attempt})${asked}: ${quote(failure.words)}${remedies[kind]}`;
   };
 
+  /** Models that have refused images: they are sent none until the next start. */
+  const blind = new Set<string>();
+
   const complete = async (request: ChatRequest, signal: AbortSignal): Promise<Completion> => {
-    const body = requestBody(request, hostname);
+    let showing = !blind.has(request.model) && request.messages.some(({ images = [] }) => images.length > 0);
     let waitMs = 0;
     for (let attempt = 1; ; attempt += 1) {
       try {
         if (waitMs > 0) await clock.sleep(waitMs, signal);
+        const body = requestBody(request, hostname, { blind: !showing });
         return await attemptOnce(body, { client, clock, idleTimeoutMs }, signal);
       } catch (error) {
         signal.throwIfAborted();
         const failure = diagnose(error, clock.now());
         if (failure === undefined) throw error;
         const message = report(request.model, failure, attempt);
+        const refusal = showing ? refusalOfImages(failure) : undefined;
+        if (refusal !== undefined) {
+          log.warn({ model: request.model, host }, `${message} – asked again without images`);
+          if (refusal === "never") blind.add(request.model);
+          showing = false;
+          continue;
+        }
         waitMs = failure.afterMs ?? backoffMs(attempt, random);
         if (!failure.retry || attempt >= attempts || waitMs > longestWaitMs) throw new ModelError(message, failure);
         log.warn({ model: request.model, host, status: failure.status, attempt, waitMs }, message);

@@ -1,9 +1,11 @@
 import type OpenAI from "openai";
+import { type ShownImage, withImages } from "./images.ts";
 
 /** One message to the model. More roles join this union when turns are continued natively. */
 interface ChatMessage {
   readonly role: "system" | "user";
   readonly content: string;
+  readonly images?: readonly ShownImage[];
 }
 
 export interface ToolDefinition {
@@ -37,10 +39,16 @@ const fieldsOf = (host: string, sessionId: string) => {
   return {};
 };
 
-/** The body of the request. Optional fields are left out where they say nothing: some servers refuse them. */
-export const requestBody = (request: ChatRequest, host: string): RequestBody => ({
+const messageOf = ({ role, content, images = [] }: ChatMessage, blind: boolean) =>
+  role === "user" ? { role, content: withImages(content, images, blind) } : { role, content };
+
+/**
+ * The body of the request. Optional fields are left out where they say nothing: some servers refuse them.
+ * @param blind the model sees no images: it is told of them instead
+ */
+export const requestBody = (request: ChatRequest, host: string, { blind = false } = {}): RequestBody => ({
   model: request.model,
-  messages: [...request.messages],
+  messages: request.messages.map((message) => messageOf(message, blind)),
   stream: true,
   stream_options: { include_usage: true },
   ...(request.temperature !== undefined && { temperature: request.temperature }),

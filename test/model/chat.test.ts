@@ -83,7 +83,7 @@ describe("chat", () => {
     expect(server.requests[0]?.body).toMatchObject({
       model: "test-model",
       temperature: 0.5,
-      messages: request.messages,
+      messages: [...request.messages],
     });
     expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${apiKey}`);
   });
@@ -257,6 +257,58 @@ describe("chat, after a failure that does not pass", () => {
     const { kind, message } = await failure({ baseUrl: gone.url });
     expect(kind).toBe("unavailable");
     expect(message).toContain("ECONNREFUSED");
+  });
+});
+
+describe("chat, with images", () => {
+  const image = { label: "cat.png:", contentType: "image/png", base64: "aGk=" };
+  const shown: ChatRequest = { ...request, messages: [{ role: "user", content: "what is this?", images: [image] }] };
+  const last = () => server.requests.at(-1)?.body.messages[0];
+
+  it("shows them behind the text, each after its label", async () => {
+    server.onEvery("a cat");
+    await chat().complete(shown, never);
+    expect(last()?.content).toBe("what is this?\n\ncat.png:");
+    expect(last()?.images).toEqual(["data:image/png;base64,aGk="]);
+  });
+
+  it.each([
+    [404, "No endpoints found that support image input"],
+    [400, "Failed to deserialize: unknown variant `image_url`, expected `text`"],
+    [500, "image input is not supported - hint: you may need to provide the mmproj"],
+    [400, "m is not a multimodal model"],
+  ])("asks a model without eyes (%i %s) again without them, and never shows it one again", async (status, error) => {
+    server.on(({ body }) => (body.messages[0]?.images.length ?? 0) > 0, { status, error });
+    server.onEvery("I cannot see it");
+    const model = chat();
+    expect((await model.complete(shown, never)).text).toBe("I cannot see it");
+    expect(last()?.content).toMatch(/^what is this\?\n\ncat\.png: \(an image, which you cannot see\)$/);
+    await model.complete(shown, never);
+    expect(server.requests).toHaveLength(3);
+  });
+
+  it("leaves out images that the model did not like, this time", async () => {
+    server.on(({ body }) => (body.messages[0]?.images.length ?? 0) > 0, { status: 400, error: "Invalid image" });
+    server.onEvery("ok");
+    const model = chat();
+    await model.complete(shown, never);
+    await model.complete(shown, never);
+    expect(server.requests).toHaveLength(4);
+  });
+
+  it("fails as ever where the images are not to blame", async () => {
+    server.onEvery({ status: 400, error: "the prompt is too long" });
+    await expect(chat().complete(shown, never)).rejects.toThrow("too long");
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it("estimates an image's tokens by no more than it costs", async () => {
+    server.onEvery(["ok", { usage: undefined }]);
+    const large = { ...image, base64: "A".repeat(1_000_000) };
+    const messages = [{ role: "user" as const, content: "hi", images: [large] }];
+    const { usage } = await chat().complete({ ...request, messages }, never);
+    expect(usage.promptTokens).toBeGreaterThan(1_000);
+    expect(usage.promptTokens).toBeLessThan(2_000);
   });
 });
 
