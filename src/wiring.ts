@@ -32,6 +32,7 @@ import { createMetrics } from "./metrics.ts";
 import { createChatModel } from "./model/chat.ts";
 import { Commands } from "./rooms/command.ts";
 import { Delivery } from "./rooms/delivery.ts";
+import { Receipts } from "./rooms/receipts.ts";
 import { ThoughtsRooms } from "./rooms/thoughts-room.ts";
 import { Typing } from "./rooms/typing.ts";
 import { Doorbell } from "./routing/doorbell.ts";
@@ -146,6 +147,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
     onOutbox: (roomIds) => delivery.nudge(roomIds),
   });
   const typing = new Typing(client, clock);
+  const receipts = new Receipts(client, clock);
   const view = new View(database, {
     clock,
     serverName,
@@ -168,6 +170,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
     model: createChatModel({ baseUrl: config.model.baseUrl, apiKey: config.model.apiKey ?? "", clock, log }),
     onOutbox: (roomIds) => delivery.nudge(roomIds),
     onThought: (agent) => thoughts.nudge(agent),
+    onRead: (agent, roomId, eventId, answered) => receipts.read(agent.userId, roomId, eventId, answered),
     showWork: (agent, roomId) => typing.show(agent, roomId),
   };
   const keeper = new WakeKeeper({ queue, turns, agents: directory.table, renders: mind.renders, clock, log });

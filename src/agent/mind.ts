@@ -3,7 +3,7 @@ import type { Renders } from "../database/renders.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { Turns } from "../database/turns.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { AgentName, RoomId } from "../lib/ids.ts";
+import type { AgentName, EventId, RoomId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import type { ChatModel } from "../model/chat.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
@@ -28,6 +28,8 @@ export interface Mind {
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
   /** The agent has thought or done something. */
   readonly onThought: (agent: AgentName) => void;
+  /** The agent has read its room up to this event; `answered` says whether its answer already tells so. */
+  readonly onRead: (agent: Agent, roomId: RoomId, eventId: EventId, answered: () => boolean) => void;
   /** Shows people that the agent is at work; call the result when it is not any more. */
   readonly showWork: (agent: Agent, roomId: RoomId) => () => void;
 }

@@ -45,6 +45,10 @@ export async function think(
   }
   const sight = await view.of(agent, turn, wakes, state.entries, remindersFor(state));
   addSources(state, sight.sources);
+  if (sight.unread !== undefined && !state.read) {
+    state.read = true;
+    mind.onRead(agent, turn.roomId, sight.unread, () => state.spoke);
+  }
   const prompt = layout(sight.world, settings.layout);
   const started = clock.monotonic();
   // The render is kept while the model works: it must be findable for a redaction that comes meanwhile.

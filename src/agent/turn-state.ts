@@ -19,6 +19,8 @@ export interface TurnState {
   sources: readonly RoomId[];
   /** People in the conversation's room have heard the agent in this turn. */
   spoke: boolean;
+  /** People have been told up to where the agent has read. */
+  read: boolean;
   /** The agent was told that nobody has heard it. */
   reminded: boolean;
   /** Calls that were made so far: their ids rise through the turn. */

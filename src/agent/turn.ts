@@ -29,6 +29,7 @@ export async function workTurn(mind: Mind, agent: Agent, turn: Turn, signal: Abo
     entries: [],
     sources: turn.sources,
     spoke: false,
+    read: false,
     reminded: false,
     calls: 0,
   };

@@ -32,6 +32,8 @@ export interface Sight {
   readonly sources: readonly RoomId[];
   /** Place of the newest event of the conversation's room that is shown. */
   readonly seen: number;
+  /** The newest of them that somebody else sent and the agent had not seen. */
+  readonly unread: EventId | undefined;
 }
 
 /** Puts together what a conversation of an agent may see. */
@@ -90,7 +92,9 @@ export class View {
     const note = wakes.find((wake) => wake.note)?.note;
     return {
       sources: [turn.roomId, ...rooms.views.filter((room) => !room.closed).map((room) => room.roomId)],
-      seen: rooms.seen,
+      seen: rooms.here.at(-1)?.position ?? 0,
+      unread: rooms.here.findLast(({ sender, position }) => sender !== agent.userId && position > rooms.seenBefore)
+        ?.eventId,
       world: {
         conversation: turn.roomId,
         serverName: this.#serverName,
@@ -134,7 +138,7 @@ export class View {
   async #roomViews(
     viewer: Viewer,
     wakes: readonly TakenWake[],
-  ): Promise<{ views: RoomView[]; leftOut: number; seen: number }> {
+  ): Promise<{ views: RoomView[]; leftOut: number; here: readonly StoredEvent[]; seenBefore: number }> {
     const rows = await this.#history.rooms(viewer, roomsShown);
     const open = rows.filter((row) => row.readable).map((row) => row.roomId);
     const taken = wakes.map((wake) => wake.eventId).filter((id) => id !== null);
@@ -142,11 +146,9 @@ export class View {
       this.#history.events(viewer, open, eventsPerRoom, taken),
       this.#history.members(open, [...this.#admins, viewer.userId], membersShown),
     ]);
-    let seen = 0;
     const views = rows.map((row): RoomView => {
       const inRoom = events.filter((event) => event.roomId === row.roomId);
       const here = row.roomId === viewer.here;
-      if (here) seen = inRoom.at(-1)?.position ?? 0;
       const [history, fresh] = here
         ? splitHere(inRoom, row, new Set(taken), viewer.userId)
         : splitElsewhere(inRoom, row, viewer.userId);
@@ -169,7 +171,12 @@ export class View {
         unread: here ? fresh.length : row.unread,
       };
     });
-    return { views, leftOut: Math.max(0, (rows[0]?.total ?? 0) - rows.length), seen };
+    return {
+      views,
+      leftOut: Math.max(0, (rows[0]?.total ?? 0) - rows.length),
+      here: events.filter((event) => event.roomId === viewer.here),
+      seenBefore: rows.find((row) => row.roomId === viewer.here)?.seenPosition ?? 0,
+    };
   }
 }
 

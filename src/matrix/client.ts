@@ -110,6 +110,11 @@ export class MatrixClient {
     await this.request("PUT", `${v3}/rooms/${enc(roomId)}/typing/${enc(as.userId)}`, as, body);
   }
 
+  /** Says that the user has read the room, threads included, up to an event. */
+  async receipt(as: Sender, roomId: RoomId, eventId: EventId): Promise<void> {
+    await this.request("POST", `${v3}/rooms/${enc(roomId)}/receipt/m.read/${enc(eventId)}`, as, {});
+  }
+
   /** All current state events of a room, as the homeserver gives them. */
   async roomState(as: Sender, roomId: RoomId): Promise<unknown[]> {
     const state: unknown = await this.request("GET", `${v3}/rooms/${enc(roomId)}/state`, as);

@@ -78,6 +78,7 @@ onEachDatabase((database) => {
       model: createChatModel({ baseUrl: model.url, apiKey: "", clock: systemClock, log: silentLog }),
       onOutbox: () => {},
       onThought: () => {},
+      onRead: () => {},
       showWork: () => () => {},
     };
     return { runner: new TurnRunner(mind, nobodyElse, () => {}), turns };
