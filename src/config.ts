@@ -13,6 +13,8 @@ import { parseYaml } from "./lib/yaml.ts";
 
 /** config.yaml with its defaults; paths are absolute, URLs without a slash at the end. */
 export interface Config {
+  /** Path of the file that it was read from. */
+  readonly file: string;
   readonly homeserver: { readonly url: string; readonly serverName: string };
   /** `url` is how the homeserver reaches us, `host` and `port` are where we listen. */
   readonly bridge: { readonly url: string; readonly host: string; readonly port: number };
@@ -51,7 +53,7 @@ export const loadConfig = async (file: string, env: Environment = process.env): 
   const problems = new Map<string, string>();
   const value = await readSecrets(expand(written, env, problems), dirname(path), problems);
   const result = configSchema.safeParse(value);
-  if (result.success && problems.size === 0) return configOf(result.data, dirname(path));
+  if (result.success && problems.size === 0) return configOf(result.data, path);
   const lines = (result.success ? [] : problemsOf(result.error, written, isSecret))
     .filter(({ path: at }) => !problems.has(at))
     .map(({ line }) => line);
@@ -115,11 +117,13 @@ const readSecrets = async (value: unknown, dir: string, problems: Map<string, st
   return read;
 };
 
-const configOf = (read: z.output<typeof configSchema>, dir: string): Config => {
+const configOf = (read: z.output<typeof configSchema>, file: string): Config => {
+  const dir = dirname(file);
   const { dir: databaseDir, url: databaseUrl = "" } = read.database;
   const open = Object.values(read.permissions).some((level) => level !== "none");
   return {
     ...read,
+    file,
     registration: resolve(dir, read.registration),
     database: databaseDir === undefined ? { url: databaseUrl } : { dir: resolve(dir, databaseDir) },
     model: { ...read.model, apiKey: read.model.apiKey },

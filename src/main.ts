@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { findingText } from "./check-finding.ts";
 import { demoEnvironment, loadConfig } from "./config.ts";
 import { type InitOptions, init, rotateFolderTokens } from "./init.ts";
 import { UserError } from "./lib/errors.ts";
@@ -43,6 +44,22 @@ program
     log.info("ending: what runs is finished or left to the next start");
     await bridge.stop();
     log.info("ended");
+  });
+
+program
+  .command("check")
+  .description("look at everything that the bridge needs, and say how to mend what fails")
+  .option("--config <file>", "the configuration file", "config.yaml")
+  .option("--json", "a list of { id, state, says, remedy }")
+  .action(async ({ config: file, json }: { config: string; json?: boolean }) => {
+    const { check } = await import("./check.ts");
+    const findings = [];
+    for await (const finding of check(file)) {
+      findings.push(finding);
+      if (!json) tell(findingText(finding));
+    }
+    if (json) tell(JSON.stringify(findings, undefined, 2));
+    if (findings.some(({ state }) => state === "failed")) process.exitCode = 1;
   });
 
 program

@@ -15,7 +15,7 @@ const rings: readonly Readonly<Record<string, string>>[] = [
   // Doors: one outside system each.
   {
     database:
-      "lib type:context postgres pg-boss @electric-sql/pglite node:fs node:fs/promises node:stream node:worker_threads",
+      "lib type:context postgres pg-boss @electric-sql/pglite node:fs node:fs/promises node:path node:readline node:stream node:stream/promises node:worker_threads node:zlib",
     matrix:
       "lib matrix-appservice-bridge express markdown-it sanitize-html prom-client yaml zod node:crypto node:fs/promises node:http node:net node:path",
     model: "lib openai zod",
@@ -33,7 +33,7 @@ const rings: readonly Readonly<Record<string, string>>[] = [
   },
   // main.ts, bridge.ts, wiring.ts, config.ts, init.ts: the wiring, and what the operator gives to it.
   {
-    src: "lib lmml context database matrix model agent routing commands tools sensors rooms demo commander prom-client zod node:fs/promises node:os node:path",
+    src: "lib lmml context database matrix model agent routing commands tools sensors rooms demo commander prom-client zod node:fs node:fs/promises node:os node:path node:readline/promises node:util",
   },
 ];
 

@@ -25,7 +25,8 @@ export const agentUserId = (name: AgentName, serverName: string): UserId => `@ag
 
 const recentMs = 1_000;
 
-const settingsFile = (name: AgentName): string => `/${name}/agent.json`;
+/** Path of an agent's settings in the share `agents`. */
+export const settingsFile = (name: AgentName): string => `/${name}/agent.json`;
 export const personaPath = (agent: Agent): string => agent.settings.personaFile ?? `agents:/${agent.name}/persona.md`;
 
 /** Splits `share:/path`. */

@@ -2,6 +2,8 @@ import { existsSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { Duplex } from "node:stream";
 import { Worker } from "node:worker_threads";
+import { messageOf, UserError } from "../lib/errors.ts";
+import { newestDump } from "./dump-files.ts";
 import { lockDirectory } from "./lock.ts";
 
 export interface Embedded {
@@ -28,6 +30,11 @@ export async function openEmbedded(dir: string): Promise<Embedded> {
   const unlock = await lockDirectory(dir);
   const dataDir = `${dir}/postgres`;
   if (!existsSync(dataDir)) await initialise(dataDir);
+  // Without this file PGlite would take the folder for a new one, and write over what is left in it.
+  else if (!existsSync(`${dataDir}/PG_VERSION`)) {
+    await unlock();
+    throw damaged(dir, "PG_VERSION is missing");
+  }
   const worker = startWorker(dataDir);
   const answers = new Map<number, (bytes: Buffer) => void>();
   let nextId = 0;
@@ -44,7 +51,7 @@ export async function openEmbedded(dir: string): Promise<Embedded> {
     });
   }).catch(async (error: unknown) => {
     await unlock();
-    throw error;
+    throw damaged(dir, messageOf(error));
   });
   const execute = (bytes: Buffer): Promise<Buffer> =>
     new Promise((resolve) => {
@@ -65,6 +72,19 @@ export async function openEmbedded(dir: string): Promise<Embedded> {
       await unlock();
     },
   };
+}
+
+/** The files cannot be read, or are not what they should be: what was seen, and the way back. */
+function damaged(dir: string, seen: string): UserError {
+  const dump = newestDump(dir);
+  const back =
+    dump === undefined
+      ? "There is no dump in it: bring the folder back from a backup"
+      : `Then restore the last dump: npm run clevernet -- restore ${dump}`;
+  return new UserError(
+    `database.dir: the database in ${dir} is damaged, and cannot be opened (${seen}). Move it away: ` +
+      `mv ${dir}/postgres ${dir}/postgres.damaged. ${back}, or start anew without its data.`,
+  );
 }
 
 const startWorker = (dataDir: string): Worker =>

@@ -1,5 +1,6 @@
 import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { UserError } from "../lib/errors.ts";
+import { dirname } from "node:path";
+import { messageOf, UserError } from "../lib/errors.ts";
 
 /**
  * Takes the directory for this process; returns how to give it back. A lock whose process is gone is taken over:
@@ -21,10 +22,21 @@ export async function lockDirectory(dir: string): Promise<() => Promise<void>> {
   }
 }
 
+/** The process that holds the directory; undefined where none does. */
+export async function lockHolder(dir: string): Promise<number | undefined> {
+  const [pid = "", started = ""] = (await readFile(`${dir}/clevernet.pid`, "utf8").catch(() => "")).split(" ");
+  return (await isHeld(Number(pid), started)) ? Number(pid) : undefined;
+}
+
 /** Puts the file there with its content at once, so that nobody reads half a lock; false where there is one. */
 async function place(file: string, content: string): Promise<boolean> {
   const draft = `${file}.${process.pid}.new`;
-  await writeFile(draft, content);
+  await writeFile(draft, content).catch((error: unknown) => {
+    throw new UserError(
+      `database.dir: nothing can be written into ${dirname(file)} (${messageOf(error)}). It must belong to the user that ` +
+        "runs Clevernet, and have room.",
+    );
+  });
   try {
     await link(draft, file);
     return true;

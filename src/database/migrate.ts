@@ -1,21 +1,34 @@
 import { readdir, readFile } from "node:fs/promises";
+import { UserError } from "../lib/errors.ts";
 import type { Database } from "./connection.ts";
 
 const folder = new URL("../../migrations/", import.meta.url);
 
+/** A row among the migrations while a restore is under way: no program starts on half of the data. */
+const unfinishedRestore = "restore-unfinished";
+
+/** The names of this program's migrations, in their order. */
+export const migrationFiles = async (): Promise<string[]> =>
+  (await readdir(folder)).filter((file) => file.endsWith(".sql")).sort();
+
 /**
  * Brings the schema up to date; returns the names of the files that were applied. Migrations only go forward, each
  * file is one implicit transaction, and two processes that start together do not collide.
+ * @param files the first of this program's migrations, where not all of them are wanted yet
+ * @throws UserError where the schema is that of a newer program, or a restore was not finished
  */
-export async function migrate({ sql }: Database): Promise<string[]> {
+export async function migrate({ sql }: Database, files?: readonly string[]): Promise<string[]> {
   const create = () =>
     sql`create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())`;
   // Two at once may fail nevertheless; the second attempt finds the table.
   await create().catch(create);
+  const known = await migrationFiles();
+  const done = new Set((await sql<{ name: string }[]>`select name from migrations`).map(({ name }) => name));
+  const unknown = [...done].filter((name) => !known.includes(name));
+  if (unknown.length > 0 && !files) throw new UserError(`database: ${saysUnknown(unknown)}`);
   const applied: string[] = [];
-  for (const name of (await readdir(folder)).filter((file) => file.endsWith(".sql")).sort()) {
-    const [done] = await sql`select 1 from migrations where name = ${name}`;
-    if (done) continue;
+  for (const name of files ?? known) {
+    if (done.has(name)) continue;
     const text = await readFile(new URL(name, folder), "utf8");
     // The insert comes first: a process that lost the race waits for the other there, and fails before it touches anything.
     const mine = await sql
@@ -26,6 +39,12 @@ export async function migrate({ sql }: Database): Promise<string[]> {
   }
   return applied;
 }
+
+/** Why nothing starts on a database with these migrations, and what to do. */
+export const saysUnknown = (unknown: readonly string[]): string =>
+  unknown.includes(unfinishedRestore)
+    ? "a restore into it was not finished. Empty it (a folder: move it away; PostgreSQL: make a new database), and restore again."
+    : `it was migrated by a newer Clevernet (${unknown.join(", ")}). Run that version, or restore a dump of before.`;
 
 /** Another process has applied the migration a moment before us. */
 function unlessRaced(error: unknown): false {

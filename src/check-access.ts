@@ -1,0 +1,39 @@
+import { actorKind } from "./agent/permissions.ts";
+import { type CheckSetting, type Finding, failed, ok, warning } from "./check-finding.ts";
+import type { UserId } from "./lib/ids.ts";
+import { splitUserId } from "./lib/matrix-id.ts";
+
+/** Whether anybody is let in, and somebody may command. */
+export async function* checkAccess({ config }: CheckSetting): AsyncGenerator<Finding> {
+  const { serverName } = config.homeserver;
+  const granted = Object.entries(config.permissions).filter(([, level]) => level !== "none");
+  if (granted.length === 0) {
+    yield failed(
+      "permissions",
+      "nobody may do anything.",
+      `Let somebody in, in permissions of config.yaml: "@you:${serverName}": admin`,
+    );
+    return;
+  }
+  const elsewhere = granted.every(([actor]) => {
+    const kind = actorKind(actor);
+    if (kind === "server") return actor !== serverName;
+    return kind === "user" && splitUserId(actor as UserId).server !== serverName;
+  });
+  if (elsewhere) {
+    yield warning(
+      "permissions",
+      `nobody of ${serverName} is let in, only people of other servers.`,
+      `If that is not meant, add to permissions of config.yaml: ${serverName}: chat`,
+    );
+  } else yield ok("permissions", `${granted.length} entries let people in.`);
+  const admins = granted.filter(([, level]) => level === "admin").map(([actor]) => actor);
+  if (admins.some((actor) => actorKind(actor) === "user")) yield ok("admin", `${admins.join(", ")}.`);
+  else {
+    yield warning(
+      "admin",
+      "nobody is named as admin by a full user id: no one hears of trouble, nor can command the bridge.",
+      `Add to permissions of config.yaml: "@you:${serverName}": admin`,
+    );
+  }
+}

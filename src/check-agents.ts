@@ -1,0 +1,55 @@
+import { isDeepStrictEqual } from "node:util";
+import { settingsFile } from "./agent/agent.ts";
+import { type AgentSettings, parseAgentSettings } from "./agent/settings.ts";
+import { type CheckSetting, type Finding, failed, ok, warning } from "./check-finding.ts";
+import { Agents } from "./database/agents.ts";
+import type { Database } from "./database/connection.ts";
+import { Files } from "./database/files.ts";
+import { messageOf } from "./lib/errors.ts";
+import type { AgentName } from "./lib/ids.ts";
+
+/** Agents whose files are refused, and where the database, which counts, and config.yaml say different things. */
+export async function* checkAgents(database: Database, { config }: CheckSetting): AsyncGenerator<Finding> {
+  const rows = await new Agents(database).all();
+  const files = await new Files(database).read(rows.map(({ name }) => ({ share: "agents", path: settingsFile(name) })));
+  const texts = new Map(files.map(({ path, text }) => [path, text ?? ""]));
+  const settings = new Map<AgentName, AgentSettings>();
+  let refused = 0;
+  for (const { name } of rows) {
+    const where = `agents:${settingsFile(name)}`;
+    try {
+      settings.set(name, parseAgentSettings(JSON.parse(texts.get(settingsFile(name)) ?? "{}"), where));
+    } catch (error) {
+      refused += 1;
+      yield failed(
+        "agents",
+        `the agent ${name} runs on its last good settings, since its file is refused. ${error instanceof SyntaxError ? `${where}: ${error.message}` : messageOf(error)}`,
+        `Correct ${where}.`,
+      );
+    }
+  }
+  if (refused === 0) yield ok("agents", rows.length === 0 ? "there are none yet." : `${rows.length} can be used.`);
+  yield differences(config, settings, new Set(rows.map(({ name }) => name)));
+}
+
+/** config.yaml seeds agents once; permissions join here when they live in the database, too. */
+const differences = (
+  config: CheckSetting["config"],
+  settings: ReadonlyMap<AgentName, AgentSettings>,
+  known: ReadonlySet<AgentName>,
+): Finding => {
+  const lines = config.agents.flatMap(({ name, settings: configured }) => {
+    const stored = settings.get(name);
+    if (!known.has(name) || stored === undefined) return [];
+    const fields = (Object.keys(configured) as (keyof AgentSettings)[]).filter(
+      (field) => !isDeepStrictEqual(configured[field], stored[field]),
+    );
+    return fields.length > 0 ? [`${name} (${fields.join(", ")})`] : [];
+  });
+  if (lines.length === 0) return ok("differences", "config.yaml and the database agree.");
+  return warning(
+    "differences",
+    `the database counts, and has other settings than config.yaml for ${lines.join(", ")}.`,
+    "Nothing, if that was meant. config.yaml only makes agents that are not there yet: change them by their agent.json.",
+  );
+};
