@@ -40,6 +40,7 @@ const refusal = async (yaml: string, env = {}): Promise<string[]> => {
 describe("configuration", () => {
   it("fills in defaults and makes paths absolute", async () => {
     expect(await load(minimal)).toEqual({
+      file: join(dir, "config.yaml"),
       homeserver: { url: "http://127.0.0.1:8008", serverName: "example.org" },
       bridge: { url: "http://127.0.0.1:9009", host: "127.0.0.1", port: 9009 },
       registration: join(dir, "registration.yaml"),
