@@ -50,6 +50,7 @@ export async function startBridge(
     const parts = await wire({ config, registration, database, notifier, queue, log, clock, ready: () => ready });
     const { service, client, directory } = parts;
 
+    await parts.rights.configure(config.permissions);
     for (const seed of config.agents) await directory.seed(seed, serverName);
     for (const { roomId, userId, membership } of await parts.rooms.ownMemberships())
       service.remember(roomId, userId, membership);

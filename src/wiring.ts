@@ -15,6 +15,7 @@ import { Events } from "./database/events.ts";
 import { History } from "./database/history.ts";
 import type { Notifier } from "./database/notify.ts";
 import { Outbox } from "./database/outbox.ts";
+import { PermissionTable } from "./database/permissions.ts";
 import type { Queue } from "./database/queue.ts";
 import { Renders } from "./database/renders.ts";
 import { Rooms } from "./database/rooms.ts";
@@ -68,7 +69,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
     new History(database),
   ];
   const turns = new Turns(database, `${config.bridge.host}:${config.bridge.port}`);
-  const rights = new Rights(config.permissions, rooms);
+  const rights = new Rights(new PermissionTable(database), rooms, notifier);
   const directory = new AgentDirectory(database, clock, log, (agent) => {
     directory.table
       .setTimer(agent.name, agent.settings.wakeUpTimerSeconds)
@@ -151,8 +152,8 @@ export async function wire({ config, registration, database, notifier, queue, lo
   const view = new View(database, {
     clock,
     serverName,
-    admins: rights.admins,
-    defaultModel: config.model.name,
+    rights,
+    defaultModel: () => config.model.name,
     guides: await loadGuides(serverName),
   });
   const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
@@ -226,6 +227,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
     client,
     botDevice,
     directory,
+    rights,
     rooms,
     delivery,
     thoughts,

@@ -1,17 +1,72 @@
+import type { AuditRow, Change } from "../database/audit.ts";
+import type { Notifier } from "../database/notify.ts";
+import type { PermissionRow, PermissionTable } from "../database/permissions.ts";
 import type { Rooms } from "../database/rooms.ts";
+import { UserError } from "../lib/errors.ts";
 import type { RoomId, UserId } from "../lib/ids.ts";
 import { actorKind, type Level, levelOf, levels, type Permissions } from "./permissions.ts";
 
-/** Who may do what on this bridge, now. */
+/**
+ * Who may do what on this bridge, now. The permissions are kept in memory, as asking is part of every event; a change
+ * is told to all processes at once. Until they are read, nobody may do anything.
+ */
 export class Rights {
-  readonly #permissions: Permissions;
+  readonly #table: PermissionTable;
   readonly #rooms: Rooms;
-  readonly #roomActors: readonly RoomId[];
+  readonly #notifier: Notifier;
+  readonly #hearers: (() => void)[] = [];
+  #permissions: Permissions = {};
+  #asked = 0;
+  #answered = 0;
+  #roomActors: readonly RoomId[] = [];
 
-  constructor(permissions: Permissions, rooms: Rooms) {
-    this.#permissions = permissions;
+  constructor(table: PermissionTable, rooms: Rooms, notifier: Notifier) {
+    this.#table = table;
     this.#rooms = rooms;
-    this.#roomActors = Object.keys(permissions).filter((actor) => actorKind(actor) === "room") as RoomId[];
+    this.#notifier = notifier;
+    // What cannot be read now is read with the next word: the database is asked again when the connection is back.
+    notifier.on("permissions", () => void this.#read().catch(() => {}));
+  }
+
+  /** Takes over what the configuration says wherever nobody has set anything else by hand. */
+  async configure(configured: Permissions): Promise<void> {
+    await this.#table.configure(configured);
+    await this.#changed();
+  }
+
+  /**
+   * Sets a level by hand, or with null takes it away; in force when it resolves.
+   * @throws UserError where nobody would be left who is named an admin
+   */
+  async set(actor: string, level: Level | null, change: Pick<Change, "key" | "actor">): Promise<AuditRow> {
+    const done = await this.#table.set(actor, level, change);
+    if (!done) {
+      throw new UserError(
+        `${actor} is the last who is named an admin, and stays one: name another first, by full user id.`,
+      );
+    }
+    await this.#changed();
+    return done;
+  }
+
+  rows(): Promise<PermissionRow[]> {
+    return this.#table.all();
+  }
+
+  /** What the database holds and the configuration does not say, a line each. */
+  async differences(configured: Permissions): Promise<string[]> {
+    const rows = await this.#table.all();
+    return rows
+      .filter((row) => row.setBy !== null && row.level !== (configured[row.actor] ?? null))
+      .map(
+        ({ actor, level, setBy }) =>
+          `permission of ${actor}: ${level ?? "taken away"} (set by ${setBy}), in the configuration: ${configured[actor] ?? "none"}`,
+      );
+  }
+
+  /** Calls when anybody's rights may have changed. */
+  onChange(hear: () => void): void {
+    this.#hearers.push(hear);
   }
 
   async of(userId: UserId): Promise<Level> {
@@ -30,5 +85,22 @@ export class Rights {
     return Object.entries(this.#permissions)
       .filter(([actor, level]) => level === "admin" && actorKind(actor) === "user")
       .map(([actor]) => actor as UserId);
+  }
+
+  async #changed(): Promise<void> {
+    await this.#read();
+    this.#notifier.tell("permissions");
+  }
+
+  async #read(): Promise<void> {
+    const question = ++this.#asked;
+    const rows = await this.#table.all();
+    if (question < this.#answered) return;
+    this.#answered = question;
+    this.#permissions = Object.fromEntries(
+      rows.flatMap(({ actor, level }) => (level === null ? [] : [[actor, level as Level]])),
+    );
+    this.#roomActors = Object.keys(this.#permissions).filter((actor) => actorKind(actor) === "room") as RoomId[];
+    for (const hear of this.#hearers) hear();
   }
 }

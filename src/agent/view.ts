@@ -11,6 +11,7 @@ import type { Element } from "../lmml/element.ts";
 import { parse } from "../lmml/parse.ts";
 import { powerOf, readPowerLevels } from "../matrix/state.ts";
 import { type Agent, personaPath, splitPath } from "./agent.ts";
+import type { Rights } from "./rights.ts";
 import { timelineEntry } from "./timeline.ts";
 
 /** Rooms that are shown; the number of those beyond is said. */
@@ -43,8 +44,8 @@ export class View {
   readonly #files: Files;
   readonly #clock: Clock;
   readonly #serverName: string;
-  readonly #admins: readonly UserId[];
-  readonly #defaultModel: string;
+  readonly #rights: Rights;
+  readonly #defaultModel: () => string;
   readonly #guides: readonly Guide[];
   /** Before this, an agent without `reloadEphemeris` remembers nothing. */
   readonly #startedAt: Date;
@@ -54,8 +55,8 @@ export class View {
     options: {
       readonly clock: Clock;
       readonly serverName: string;
-      readonly admins: readonly UserId[];
-      readonly defaultModel: string;
+      readonly rights: Rights;
+      readonly defaultModel: () => string;
       readonly guides: readonly Guide[];
     },
   ) {
@@ -64,14 +65,14 @@ export class View {
     this.#files = new Files(database);
     this.#clock = options.clock;
     this.#serverName = options.serverName;
-    this.#admins = options.admins;
+    this.#rights = options.rights;
     this.#defaultModel = options.defaultModel;
     this.#guides = options.guides;
     this.#startedAt = options.clock.now();
   }
 
   modelOf(agent: Agent): string {
-    return agent.settings.model ?? this.#defaultModel;
+    return agent.settings.model ?? this.#defaultModel();
   }
 
   async of(
@@ -110,7 +111,7 @@ export class View {
           scratchpad: files.scratchpad,
         },
         guides: this.#guides,
-        systemAdmins: this.#admins,
+        systemAdmins: this.#rights.admins,
         rooms: rooms.views,
         roomsLeftOut: rooms.leftOut,
         ephemeris: ephemeris.map((entry) => parse(entry)),
@@ -144,7 +145,7 @@ export class View {
     const taken = wakes.map((wake) => wake.eventId).filter((id) => id !== null);
     const [events, members] = await Promise.all([
       this.#history.events(viewer, open, eventsPerRoom, taken),
-      this.#history.members(open, [...this.#admins, viewer.userId], membersShown),
+      this.#history.members(open, [...this.#rights.admins, viewer.userId], membersShown),
     ]);
     const views = rows.map((row): RoomView => {
       const inRoom = events.filter((event) => event.roomId === row.roomId);
@@ -160,7 +161,7 @@ export class View {
         closed: !row.readable,
         members: present.map(({ userId }) => ({
           userId,
-          admin: this.#admins.includes(userId) || isRoomAdmin(row, userId),
+          admin: this.#rights.admins.includes(userId) || isRoomAdmin(row, userId),
           you: userId === viewer.userId,
         })),
         memberCount: present[0]?.total ?? 0,

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { AgentDirectory } from "../../src/agent/agent.ts";
-import { Rights } from "../../src/agent/rights.ts";
 import { Events, type IncomingEvent } from "../../src/database/events.ts";
 import { Outbox } from "../../src/database/outbox.ts";
 import { Renders } from "../../src/database/renders.ts";
@@ -19,6 +18,7 @@ import {
   newKey,
   newRoom,
   newUser,
+  rightsOf,
   settleEvent,
   storeEvent,
   wake,
@@ -171,7 +171,7 @@ onEachDatabase((database) => {
         rooms,
         outbox: new Outbox(database()),
         directory: new AgentDirectory(database(), systemClock, silentLog),
-        rights: new Rights({}, rooms),
+        rights: await rightsOf(database(), {}),
         sensors: [],
         command: async () => undefined,
         serverName: "test",

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { AgentDirectory } from "../../src/agent/agent.ts";
 import type { Mind } from "../../src/agent/mind.ts";
 import { outcomeUnknown } from "../../src/agent/operation.ts";
-import { Rights } from "../../src/agent/rights.ts";
+import type { Rights } from "../../src/agent/rights.ts";
 import { TurnRunner } from "../../src/agent/runner.ts";
 import { parseAgentSettings } from "../../src/agent/settings.ts";
 import { defineTool, type ToolContext } from "../../src/agent/tool.ts";
@@ -21,11 +21,12 @@ import { silentLog } from "../../src/lib/log.ts";
 import { createChatModel } from "../../src/model/chat.ts";
 import { tool as sendMessage } from "../../src/tools/send-message.ts";
 import { onEachDatabase } from "../support/database.ts";
-import { newKey, newRoom, newUser, setMember, wake } from "../support/rows.ts";
+import { newKey, newRoom, newUser, rightsOf, setMember, wake } from "../support/rows.ts";
 import { type ModelRequest, ScriptedModel, say, toolName, userText } from "../support/scripted-model.ts";
 
 onEachDatabase((database) => {
   let model: ScriptedModel;
+  let rights: Rights;
   let conversation: Conversation;
   /** What the tools under test were run with, and how they go on. */
   let runs: ToolContext[];
@@ -37,6 +38,7 @@ onEachDatabase((database) => {
     const [name, owner, person] = [newKey().replace(" ", "") as AgentName, newUser(), newUser()];
     const directory = new AgentDirectory(database(), systemClock, silentLog);
     await directory.seed({ name, owner, persona: undefined, settings: parseAgentSettings({}, "test") }, "test");
+    rights = await rightsOf(database(), { test: "operate" });
     conversation = { agent: name, roomId: newRoom() };
     const agent = await directory.find(name);
     for (const userId of [person, agent?.userId ?? person])
@@ -68,12 +70,12 @@ onEachDatabase((database) => {
       clock: systemClock,
       log: silentLog,
       directory: new AgentDirectory(db, systemClock, silentLog),
-      rights: new Rights({ test: "operate" }, rooms),
+      rights,
       rooms,
       history: new History(db),
       turns,
       renders: new Renders(db),
-      view: new View(db, { clock: systemClock, serverName: "test", admins: [], defaultModel: "m", guides: [] }),
+      view: new View(db, { clock: systemClock, serverName: "test", rights, defaultModel: () => "m", guides: [] }),
       toolbox: new Toolbox([sendMessage, toolNamed("Once", false), toolNamed("Again", true)]),
       model: createChatModel({ baseUrl: model.url, apiKey: "", clock: systemClock, log: silentLog }),
       onOutbox: () => {},

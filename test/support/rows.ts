@@ -1,6 +1,11 @@
+import type { Permissions } from "../../src/agent/permissions.ts";
+import { Rights } from "../../src/agent/rights.ts";
 import { type AgentRow, Agents } from "../../src/database/agents.ts";
 import type { Database } from "../../src/database/connection.ts";
 import { type EventSource, Events, type IncomingEvent, type StoredEvent } from "../../src/database/events.ts";
+import { nobodyElse } from "../../src/database/notify.ts";
+import { PermissionTable } from "../../src/database/permissions.ts";
+import { Rooms } from "../../src/database/rooms.ts";
 import { type Conversation, type Effects, settle, type WakeDraft } from "../../src/database/routing.ts";
 import type { AgentName, EventId, RoomId, UserId } from "../../src/lib/ids.ts";
 
@@ -59,6 +64,13 @@ export async function addAgent(database: Database, owner = newUser()): Promise<A
   const agent = await agents.find(name);
   if (!agent) throw new Error(`${name} was not added`);
   return agent;
+}
+
+/** Rights as a configuration gives them. */
+export async function rightsOf(database: Database, permissions: Permissions): Promise<Rights> {
+  const rights = new Rights(new PermissionTable(database), new Rooms(database), nobodyElse);
+  await rights.configure(permissions);
+  return rights;
 }
 
 /** What the room's membership event of this user does, at this place in the room's order or at its end. */
