@@ -20,20 +20,21 @@ const rings: readonly Readonly<Record<string, string>>[] = [
       "lib matrix-appservice-bridge express markdown-it sanitize-html prom-client yaml zod node:crypto node:fs/promises node:http node:net node:path",
     model: "lib openai zod",
   },
-  // The mind: first how an agent works, then what brings events to it.
-  { agent: "lib lmml context database matrix model zod" },
+  // The mind: files, then how an agent works, then what brings events to it.
+  { vfs: "lib lmml database file-type mime-types re2js" },
+  { agent: "lib lmml context database matrix model vfs zod" },
   {
     routing: "lib lmml context database matrix agent",
     // Edges: what agents do, what they notice, what people see.
-    commands: "lib lmml context type:database matrix agent zod",
-    tools: "lib lmml context type:database matrix agent zod",
+    commands: "lib lmml context type:database matrix vfs agent zod",
+    tools: "lib lmml context type:database matrix vfs agent zod",
     sensors: "lib lmml context type:database matrix agent zod",
-    rooms: "lib lmml context type:database matrix agent zod",
+    rooms: "lib lmml context type:database matrix vfs agent zod",
     demo: "lib lmml context matrix execa yaml zod node:events node:fs node:fs/promises node:http node:net node:os node:path node:stream/consumers",
   },
   // main.ts, bridge.ts, wiring.ts, config.ts, init.ts: the wiring, and what the operator gives to it.
   {
-    src: "lib lmml context database matrix model agent routing commands tools sensors rooms demo commander prom-client zod node:fs node:fs/promises node:os node:path node:readline/promises node:util",
+    src: "lib lmml context database matrix model vfs agent routing commands tools sensors rooms demo commander prom-client zod node:fs node:fs/promises node:os node:path node:readline/promises node:util",
   },
 ];
 

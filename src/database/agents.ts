@@ -51,6 +51,15 @@ export class Agents {
     return row;
   }
 
+  /** The owners of those of the names that are agents'. */
+  async owners(names: readonly string[]): Promise<Map<string, UserId>> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ name: string; owner: UserId }[]>`
+        select name, owner from agents where name = any (${[...names]}::text[])`,
+    );
+    return new Map(rows.map(({ name, owner }) => [name, owner]));
+  }
+
   async registered(name: AgentName): Promise<void> {
     await this.#database.run((sql) => sql`update agents set registered_at = now() where name = ${name}`);
   }

@@ -178,7 +178,7 @@ export class Events {
   }
 
   /**
-   * Empties an event, its edits, and every kept render in which it could be read; of an agent's own message also the
+   * Empties an event, its edits, and every kept render in which it could be read; removes files made from it; of an agent's own message also the
    * row that sent it and what the ephemeris says of that turn.
    */
   async redact(target: EventId): Promise<void> {
@@ -191,6 +191,10 @@ export class Events {
           update outbox set content = '{}' where event_id = ${target} and state = 'sent' returning turn_id
         ), forgotten as (
           delete from ephemeris where turn_id in (select turn_id from sent)
+        ), deleted as (
+          delete from files where event_id = ${target}
+        ), erased as (
+          delete from file_versions where event_id = ${target}
         )
         update renders set system = '', prompt = '' where event_ids @> array[${target}]::text[]`,
     );

@@ -1,0 +1,34 @@
+import { fileTypeFromBuffer } from "file-type";
+import { charset, lookup } from "mime-types";
+import { storable } from "../lib/storable.ts";
+
+export type Content =
+  | { readonly contentType: string; readonly text: string; readonly binary: null }
+  | { readonly contentType: string; readonly text: null; readonly binary: Uint8Array };
+
+/** Content is text wherever it can be: what it looks like counts, and its name only where it is text. */
+export async function contentOf(name: string, content: string | Uint8Array): Promise<Content> {
+  if (typeof content === "string") return textOf(name, storable(content));
+  const sniffed = await fileTypeFromBuffer(content);
+  const text = sniffed && sniffed.mime !== "application/xml" ? undefined : decode(content);
+  if (text !== undefined) return textOf(name, text);
+  return { contentType: sniffed?.mime ?? "application/octet-stream", text: null, binary: content };
+}
+
+const textOf = (name: string, text: string): Content => {
+  const named = lookup(name);
+  return { contentType: named && isText(named) ? named : "text/plain", text, binary: null };
+};
+
+/** Formats of text that are registered as `application/` or `image/`. */
+const isText = (type: string): boolean =>
+  charset(type) === "UTF-8" || /[/+](?:json|xml|yaml|toml|sql|javascript|x-sh)$/.test(type);
+
+const decode = (bytes: Uint8Array): string | undefined => {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    return undefined;
+  }
+};

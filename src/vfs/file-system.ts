@@ -1,0 +1,277 @@
+import {
+  type FileInfo,
+  type FilePlace,
+  type FileRow,
+  type Files,
+  type FileWrite,
+  folderType,
+  type OldVersion,
+  type WriteOutcome,
+} from "../database/files.ts";
+import { UserError } from "../lib/errors.ts";
+import { digest, type EventId, type RoomId } from "../lib/ids.ts";
+import type { Access } from "./access.ts";
+import { contentOf } from "./content.ts";
+import { parseGlob } from "./glob.ts";
+import { type FilePath, formatPath, nameOf, parsePath, rootOf, type ShareName } from "./path.ts";
+import type { Actor } from "./place.ts";
+
+/** Where the files of a share are. What is asked of it has been allowed. */
+export type Store = Pick<Files, "read" | "list" | "versions" | "version" | "write" | "remove">;
+
+export interface FileSystemParts {
+  readonly access: Access;
+  /** A share without a store is not there. */
+  readonly stores: Readonly<Partial<Record<ShareName, Store>>>;
+  /** Bytes of one file, and of all files of an agent, a user or a room together. */
+  readonly limits: { readonly file: number; readonly root: number };
+  /** What has to be right before a file is written: throws a `UserError` that says what is wrong. */
+  readonly check?: (path: FilePath, text: string) => void;
+}
+
+export interface FileStat extends FileInfo {
+  readonly versions: readonly OldVersion[];
+}
+
+export interface WriteOptions {
+  /** The version that was read: another one is not overwritten. 0: nothing may be there. */
+  readonly expected?: number | undefined;
+  /** The event that the content came with. */
+  readonly eventId?: EventId | null | undefined;
+}
+
+/** What was made of a write. */
+export interface Written {
+  readonly path: string;
+  readonly contentType: string;
+  readonly version: number;
+  /** Bytes. */
+  readonly size: number;
+}
+
+/** How many files a pattern may look at. */
+const listedMax = 200_000;
+
+/**
+ * Files as one operation sees them: every access is decided for its actor, at that moment. Paths are text as people
+ * and models write it. What the caller can mend is a `UserError`.
+ */
+export class FileSystem {
+  readonly #parts: FileSystemParts;
+  readonly #actor: Actor;
+  readonly #key: string;
+  readonly #shown = new Set<RoomId>();
+
+  /** @param key the same for the same operation, however often it is run: its writes are then carried out once */
+  constructor(parts: FileSystemParts, actor: Actor, key: string) {
+    this.#parts = parts;
+    this.#actor = actor;
+    this.#key = key;
+  }
+
+  /** What stands behind walls and was read through this object: to be counted to what the turn has shown. */
+  get sources(): readonly RoomId[] {
+    return [...this.#shown];
+  }
+
+  async read(path: string): Promise<FileRow> {
+    const file = parsePath(path);
+    const row = await this.#find(file);
+    if (row?.contentType === folderType || (!row && (await this.#isFolder(file)))) {
+      throw new UserError(`${formatPath(file)} is a folder.`);
+    }
+    if (!row) throw missing(file);
+    return row;
+  }
+
+  /** Contents of files that `list` gave. */
+  async readAll(files: readonly FilePlace[]): Promise<FileRow[]> {
+    const share = files[0]?.share as ShareName | undefined;
+    return share === undefined ? [] : this.#store(share).read(files);
+  }
+
+  /** What is known of a file or folder, with the versions that can be restored. */
+  async stat(path: string): Promise<FileStat> {
+    const file = parsePath(path);
+    const row = await this.#find(file);
+    const versions = await this.#store(file.share).versions(file);
+    if (row) return { ...row, versions };
+    const below = await this.#list(file, 1);
+    const [first] = below;
+    if (!first) throw versions.length > 0 ? deleted(file, versions) : missing(file);
+    return { ...first, ...file, contentType: folderType, version: 0, size: 0, eventId: null, versions };
+  }
+
+  /** Whether something is there: for those who may write there, also where they may not read. */
+  async exists(path: string): Promise<boolean> {
+    const file = parsePath(path);
+    await this.#parts.access.toWrite(file, this.#actor);
+    const [row] = await this.#store(file.share).read([file]);
+    return row !== undefined;
+  }
+
+  /** Files and made folders that fit a pattern, or that are below a folder if it is a plain path; in their order. */
+  async list(pattern: string, limit = listedMax): Promise<FileInfo[]> {
+    const glob = parseGlob(pattern);
+    const all = await this.#list({ share: glob.share, path: glob.base }, glob.literal ? limit : listedMax);
+    return (glob.literal ? all : all.filter((file) => glob.fits(file.path))).slice(0, limit);
+  }
+
+  /** Makes or changes a file. The type of its content is found out. */
+  async write(path: string, content: string | Uint8Array, options: WriteOptions = {}): Promise<Written> {
+    const file = parsePath(path);
+    if (file.path === "/") throw new UserError(`${formatPath(file)} is a share: name a file in it.`);
+    await this.#parts.access.toWrite(file, this.#actor);
+    const typed = await contentOf(nameOf(file), content);
+    if (typed.text !== null) this.#parts.check?.(file, typed.text);
+    return this.#write({ ...file, ...typed, owner: this.#author(), key: this.#keyFor(file), ...options });
+  }
+
+  /** Puts text behind what is there, also where somebody else does the same at the same moment. */
+  async append(path: string, text: string, expected?: number): Promise<Written> {
+    const file = parsePath(path);
+    await this.#parts.access.toWrite(file, this.#actor);
+    for (let attempt = 1; ; attempt++) {
+      const [row] = await this.#store(file.share).read([file]);
+      if (row?.binary) throw new UserError(`${formatPath(file)} is no text: nothing can be put behind it.`);
+      try {
+        return await this.write(path, (row?.text ?? "") + text, { expected: expected ?? row?.version ?? 0 });
+      } catch (error) {
+        if (!(error instanceof StaleVersion) || expected !== undefined || attempt === 10) throw error;
+      }
+    }
+  }
+
+  async makeFolder(path: string): Promise<void> {
+    const file = parsePath(path);
+    await this.#parts.access.toWrite(file, this.#actor);
+    if (await this.#isFolder(file)) return;
+    const row = { ...file, contentType: folderType, text: null, owner: this.#author(), expected: 0 };
+    await this.#write({ ...row, key: this.#keyFor(file) });
+  }
+
+  /** Removes a file, or a folder with everything in it. Returns the paths of the files that were there. */
+  async remove(path: string, options: { readonly recursive?: boolean | undefined } = {}): Promise<string[]> {
+    const file = parsePath(path);
+    await this.#parts.access.toWrite(file, this.#actor);
+    const store = this.#store(file.share);
+    const all = await store.list(file.share, file.path, null, listedMax);
+    const below = all.filter((one) => one.path !== file.path);
+    if (below.length > 0 && !options.recursive) {
+      throw new UserError(
+        `${formatPath(file)} is a folder with ${below.length} files: say recursive to remove them all.`,
+      );
+    }
+    for (const one of below) await this.#parts.access.toWrite({ share: file.share, path: one.path }, this.#actor);
+    const paths = below.length > 0 ? all.map((one) => one.path) : [file.path];
+    const gone = await store.remove(file.share, paths, this.#keyFor(file));
+    if (gone.length === 0) throw missing(file);
+    return gone.map((one) => formatPath({ share: file.share, path: one }));
+  }
+
+  /** Brings back an old version, by default the newest: also of a file that was deleted. */
+  async restore(path: string, version?: number): Promise<Written> {
+    const file = parsePath(path);
+    await this.#parts.access.toWrite(file, this.#actor);
+    const store = this.#store(file.share);
+    const versions = await store.versions(file);
+    const wanted = version ?? versions[0]?.version;
+    const old = wanted === undefined ? undefined : await store.version(file, wanted);
+    if (!old) {
+      const known = versions.map((one) => one.version).join(", ");
+      throw new UserError(`${formatPath(file)} has no such version to restore. Versions kept: ${known || "none"}.`);
+    }
+    const { contentType, text, binary, owner, eventId } = old;
+    if (text !== null) this.#parts.check?.(file, text);
+    return this.#write({ ...file, contentType, text, binary, owner, eventId, key: this.#keyFor(file) });
+  }
+
+  async #find(file: FilePath): Promise<FileRow | undefined> {
+    const store = this.#store(file.share);
+    this.#show(await this.#parts.access.toRead(file, this.#actor));
+    const [row] = await store.read([file]);
+    return row;
+  }
+
+  async #list(folder: FilePath, limit: number): Promise<FileInfo[]> {
+    const { access } = this.#parts;
+    const roots = await access.toList(folder, this.#actor);
+    const all = await this.#store(folder.share).list(folder.share, folder.path, roots, limit);
+    const seen = await access.seen(folder.share, all, this.#actor);
+    for (const source of seen.sources) this.#shown.add(source);
+    return seen.files;
+  }
+
+  async #isFolder(file: FilePath): Promise<boolean> {
+    const [first] = await this.#store(file.share).list(file.share, file.path, null, 1);
+    return first !== undefined && (first.path !== file.path || first.contentType === folderType);
+  }
+
+  async #write(file: FileWrite): Promise<Written> {
+    const { limits } = this.#parts;
+    const outcome = await this.#store(file.share as ShareName).write({ ...file, limits });
+    if (outcome.state === "written") {
+      return { path: formatPath(file), contentType: file.contentType, version: outcome.version, size: outcome.size };
+    }
+    if (outcome.state === "stale") throw new StaleVersion(file, file.expected ?? 0, outcome.version);
+    throw new UserError(refusal(file, outcome.state, limits));
+  }
+
+  #store(share: ShareName): Store {
+    const store = this.#parts.stores[share];
+    if (!store) throw new UserError(`There are no files in ${share}: here.`);
+    return store;
+  }
+
+  #show(source: RoomId | undefined): void {
+    if (source !== undefined) this.#shown.add(source);
+  }
+
+  #author(): string {
+    const { agent, by, requesters } = this.#actor;
+    return by === "person" ? (requesters[0] ?? agent.userId) : agent.userId;
+  }
+
+  #keyFor(file: FilePath): string {
+    return digest(this.#key, formatPath(file));
+  }
+}
+
+/** Somebody else has changed the file meanwhile. */
+class StaleVersion extends UserError {
+  constructor(file: FilePlace, expected: number, present: number) {
+    const path = formatPath(file);
+    super(
+      expected === 0
+        ? `${path} is there already, in version ${present}.`
+        : present === 0
+          ? `${path} is not there any more.`
+          : `${path} has version ${present} by now, and you have seen version ${expected}: read it again.`,
+    );
+  }
+}
+
+const missing = (file: FilePath): UserError => new UserError(`There is no file ${formatPath(file)}.`);
+
+const deleted = (file: FilePath, versions: readonly OldVersion[]): UserError =>
+  new UserError(
+    `There is no file ${formatPath(file)}. It was deleted; kept versions: ${versions.map((one) => one.version).join(", ")}.`,
+  );
+
+const refusal = (
+  file: FilePlace,
+  state: Exclude<WriteOutcome["state"], "written" | "stale">,
+  limits: FileSystemParts["limits"],
+): string => {
+  const path = formatPath(file);
+  switch (state) {
+    case "blocked":
+      return `${path} cannot be written: a folder stands there, or a file stands where one of its folders should be.`;
+    case "large":
+      return `${path} would be larger than ${bytes(limits.file)}, which is the most for one file.`;
+    case "full":
+      return `${path} does not fit: all files of ${file.share}:/${rootOf(file)} together may have ${bytes(limits.root)}. Delete some first.`;
+  }
+};
+
+const bytes = (count: number): string => (count >= 1 << 20 ? `${Math.floor(count / (1 << 20))} MB` : `${count} bytes`);
