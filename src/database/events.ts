@@ -178,8 +178,8 @@ export class Events {
   }
 
   /**
-   * Empties an event, its edits, and every kept render in which it could be read; removes files made from it; of an agent's own message also the
-   * row that sent it and what the ephemeris says of that turn.
+   * Empties an event, its edits, and every kept render in which it could be read, and removes the files that came with
+   * it; of an agent's own message also the row that sent it and what the ephemeris says of that turn.
    */
   async redact(target: EventId): Promise<void> {
     await this.#database.run(
