@@ -33,6 +33,7 @@ const modelSection = section({
   baseUrl: webUrl("https://openrouter.ai/api/v1").default("https://openrouter.ai/api/v1"),
   apiKey: filled("a key, apiKeyFile: PATH, or nothing where the model asks for none").optional(),
   name: filled("the name of a model, such as anthropic/claude-sonnet-4.5"),
+  submodel: filled("the name of a fast model, such as google/gemini-2.5-flash").optional(),
 });
 
 const databaseSection = section({

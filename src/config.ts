@@ -21,8 +21,13 @@ export interface Config {
   /** Path of registration.yaml. */
   readonly registration: string;
   readonly database: { readonly dir: string } | { readonly url: string };
-  /** `name` is the model of agents that name none. */
-  readonly model: { readonly baseUrl: string; readonly apiKey: string | undefined; readonly name: string };
+  /** `name` is the model of agents that name none; `submodel` reads long texts for them. */
+  readonly model: {
+    readonly baseUrl: string;
+    readonly apiKey: string | undefined;
+    readonly name: string;
+    readonly submodel: string | undefined;
+  };
   readonly permissions: Permissions;
   readonly controlRoom: RoomId | undefined;
   readonly agents: readonly ConfiguredAgent[];
@@ -126,7 +131,7 @@ const configOf = (read: z.output<typeof configSchema>, file: string): Config => 
     file,
     registration: resolve(dir, read.registration),
     database: databaseDir === undefined ? { url: databaseUrl } : { dir: resolve(dir, databaseDir) },
-    model: { ...read.model, apiKey: read.model.apiKey },
+    model: { ...read.model, apiKey: read.model.apiKey, submodel: read.model.submodel },
     controlRoom: read.controlRoom,
     warnings: open ? [] : ['permissions: nobody may do anything; let somebody in, such as "@you:example.org": admin'],
   };

@@ -5,6 +5,7 @@ import type { Mind } from "./agent/mind.ts";
 import { Rights } from "./agent/rights.ts";
 import { TurnRunner } from "./agent/runner.ts";
 import type { Sensor } from "./agent/sensor.ts";
+import { Submodels } from "./agent/submodel.ts";
 import type { AnyTool } from "./agent/tool.ts";
 import { Toolbox } from "./agent/toolbox.ts";
 import { View } from "./agent/view.ts";
@@ -157,6 +158,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
     guides: await loadGuides(serverName),
   });
   const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
+  const model = createChatModel({ baseUrl: config.model.baseUrl, apiKey: config.model.apiKey ?? "", clock, log });
   const mind: Mind = {
     clock,
     log,
@@ -168,7 +170,12 @@ export async function wire({ config, registration, database, notifier, queue, lo
     view,
     toolbox,
     renders: new Renders(database),
-    model: createChatModel({ baseUrl: config.model.baseUrl, apiKey: config.model.apiKey ?? "", clock, log }),
+    model,
+    submodels: new Submodels(
+      model,
+      clock,
+      (agent) => agent.settings.submodel ?? config.model.submodel ?? view.modelOf(agent),
+    ),
     onOutbox: (roomIds) => delivery.nudge(roomIds),
     onThought: (agent) => thoughts.nudge(agent),
     onRead: (agent, roomId, eventId, answered) => receipts.read(agent.userId, roomId, eventId, answered),
@@ -190,6 +197,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
     runner,
     clock,
     modelOf: (agent) => view.modelOf(agent),
+    submodels: mind.submodels,
   });
   const judge = new Judge({
     events,

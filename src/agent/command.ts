@@ -13,6 +13,7 @@ import type { Commandable } from "./command-line.ts";
 import type { Level } from "./permissions.ts";
 import type { Rights } from "./rights.ts";
 import type { TurnRunner } from "./runner.ts";
+import type { Submodels } from "./submodel.ts";
 import type { Toolbox } from "./toolbox.ts";
 
 /** What commands work with. */
@@ -29,6 +30,7 @@ export interface CommandServices {
   readonly runner: TurnRunner;
   readonly clock: Clock;
   readonly modelOf: (agent: Agent) => string;
+  readonly submodels: Submodels;
 }
 
 /** A person's command, as it came. */

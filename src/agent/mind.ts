@@ -8,6 +8,7 @@ import type { Log } from "../lib/log.ts";
 import type { ChatModel } from "../model/chat.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
 import type { Rights } from "./rights.ts";
+import type { Submodels } from "./submodel.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { View } from "./view.ts";
 
@@ -24,6 +25,7 @@ export interface Mind {
   readonly view: View;
   readonly toolbox: Toolbox;
   readonly model: ChatModel;
+  readonly submodels: Submodels;
   /** Something waits to be sent into these rooms. */
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
   /** The agent has thought or done something. */

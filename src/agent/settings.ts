@@ -89,6 +89,8 @@ export const agentFields = {
   model: name("the model's name, such as anthropic/claude-sonnet-4.5, or null for the one in config.yaml")
     .nullable()
     .default(null),
+  /** The fast model that reads long texts for it; null: the one of the configuration file, or else its own. */
+  submodel: name("the name of a fast model, such as google/gemini-2.5-flash, or null").nullable().default(null),
   systemPrompt: text("text").default("You are a helpful assistant."),
   /** Seconds; null: never. */
   wakeUpTimerSeconds: z.int(seconds).min(60, seconds).nullable().default(3600),

@@ -35,15 +35,16 @@ export const originInTurn = (
 
 /** Everything that a tool may use, for models' calls and people's commands alike. */
 export async function toolContext(
-  mind: Pick<Mind, "clock" | "directory" | "rights" | "rooms">,
+  mind: Pick<Mind, "clock" | "directory" | "rights" | "rooms" | "submodels">,
   origin: Origin,
 ): Promise<ToolContext> {
-  const { clock, directory, rights, rooms } = mind;
+  const { clock, directory, rights, rooms, submodels } = mind;
   return {
     ...origin,
     level: await rights.leastOf(origin.requesters),
     now: clock.now(),
     rooms,
     agents: directory,
+    submodel: submodels.for(origin),
   };
 }

@@ -6,6 +6,7 @@ import type { Element } from "../lmml/element.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
 import type { Level } from "./permissions.ts";
 import type { ToolSet } from "./settings.ts";
+import type { Submodel } from "./submodel.ts";
 
 export const operationKinds = ["read", "create", "update", "delete"] as const;
 export type OperationKind = (typeof operationKinds)[number];
@@ -28,6 +29,8 @@ export interface ToolContext {
   readonly now: Date;
   readonly rooms: Rooms;
   readonly agents: AgentDirectory;
+  /** Answers questions about texts that are too long to be read by the agent itself. */
+  readonly submodel: Submodel;
   /** Aborted when the turn is stopped. */
   readonly signal: AbortSignal;
 }

@@ -36,7 +36,8 @@ export interface Step {
   readonly result: Json;
 }
 
-interface Usage {
+/** What the model calls of a step consumed. */
+export interface StepUsage {
   readonly model: string;
   readonly promptTokens: number;
   readonly cachedTokens: number;
@@ -53,7 +54,7 @@ export interface StepCommit {
   readonly outbox?: readonly OutboxDraft[];
   /** LMML elements for the ephemeris, in order. */
   readonly ephemeris?: readonly string[];
-  readonly usage?: Usage;
+  readonly usage?: StepUsage | undefined;
   /** Rooms that were rendered for this step. */
   readonly sources?: readonly RoomId[];
   /** Up to where the room's events were rendered. */

@@ -18,6 +18,7 @@ describe("agent settings", () => {
       displayName: null,
       avatar: null,
       model: null,
+      submodel: null,
       systemPrompt: "You are a helpful assistant.",
       wakeUpTimerSeconds: 3600,
       autoJoinInvites: true,

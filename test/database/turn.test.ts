@@ -6,6 +6,7 @@ import { outcomeUnknown } from "../../src/agent/operation.ts";
 import type { Rights } from "../../src/agent/rights.ts";
 import { TurnRunner } from "../../src/agent/runner.ts";
 import { parseAgentSettings } from "../../src/agent/settings.ts";
+import { Submodels } from "../../src/agent/submodel.ts";
 import { defineTool, type ToolContext } from "../../src/agent/tool.ts";
 import { Toolbox } from "../../src/agent/toolbox.ts";
 import { View } from "../../src/agent/view.ts";
@@ -66,6 +67,7 @@ onEachDatabase((database) => {
     const db = database();
     const rooms = new Rooms(db);
     const turns = new Turns(db, newKey());
+    const chat = createChatModel({ baseUrl: model.url, apiKey: "", clock: systemClock, log: silentLog });
     const mind: Mind = {
       clock: systemClock,
       log: silentLog,
@@ -77,7 +79,8 @@ onEachDatabase((database) => {
       renders: new Renders(db),
       view: new View(db, { clock: systemClock, serverName: "test", rights, defaultModel: () => "m", guides: [] }),
       toolbox: new Toolbox([sendMessage, toolNamed("Once", false), toolNamed("Again", true)]),
-      model: createChatModel({ baseUrl: model.url, apiKey: "", clock: systemClock, log: silentLog }),
+      model: chat,
+      submodels: new Submodels(chat, systemClock, () => "fast"),
       onOutbox: () => {},
       onThought: () => {},
       onRead: () => {},
@@ -118,6 +121,22 @@ onEachDatabase((database) => {
     await ran;
     goOn = async () => {};
   };
+
+  it("what a tool asks a submodel is counted with the tool's step", async () => {
+    const reads = ({ body }: ModelRequest) => body.model === "fast";
+    model.on(reads, () => ["seven", { usage: { prompt_tokens: 70, completion_tokens: 7, total_tokens: 77 } }]);
+    model.on(() => true, askFor("Again"), { times: 1 }).onEvery(answer);
+    let answers: string[] = [];
+    goOn = async ({ submodel }) => {
+      answers = [await submodel.ask("How many?", "a text"), await submodel.ask("Are you sure?", "a text")];
+    };
+    await newProcess().runner.run(conversation);
+    expect(answers).toEqual(["seven", "seven"]);
+    const used = await database().sql`
+      select u.model, u.prompt_tokens, u.completion_tokens from usage u join turns t on t.id = u.turn_id
+      where t.agent = ${conversation.agent} and u.model = 'fast'`;
+    expect(used).toEqual([{ model: "fast", prompt_tokens: 140, completion_tokens: 14 }]);
+  });
 
   it("a turn thinks, acts, answers once, and is done", async () => {
     model.on(() => true, askFor("Again"), { times: 1 }).onEvery(answer);
