@@ -14,7 +14,7 @@ import {
  * What is a tag of the vocabulary or could be taken for one: in any case, with blanks or strokes where none belong;
  * and every tag with a character that may only look like one of a name, or not be seen at all.
  */
-const tagLike = new RegExp(`<[\\s/\\\\!?]*(?:(?:${elementNames.join("|")})(?![\\w.-])|[\\w.-]*[^\\x00-\\x7F])`, "i");
+const tagLike = new RegExp(`<[\\s/\\\\!?]*(?:(?:${elementNames.join("|")})\\b|[\\w.-]*[^\\x00-\\x7F])`, "i");
 
 const canStayRaw = (name: string, text: string): boolean => !tagLike.test(text) && !text.includes(`</${name}`);
 
