@@ -1,26 +1,23 @@
-import type { FileView, RoomView, World } from "../context/types.ts";
+import type { FileView, World } from "../context/types.ts";
 import type { Database } from "../database/connection.ts";
-import type { StoredEvent } from "../database/events.ts";
 import { Files } from "../database/files.ts";
-import { History, type RoomRow, type Viewer } from "../database/history.ts";
-import { Rooms } from "../database/rooms.ts";
+import { type EntryRow, see } from "../database/sight.ts";
 import type { TakenWake, Turn } from "../database/turns.ts";
 import type { Clock } from "../lib/clock.ts";
-import { type EventId, HOME, type RoomId, type UserId } from "../lib/ids.ts";
+import type { EventId, RoomId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
 import { parse } from "../lmml/parse.ts";
-import { powerOf, readPowerLevels } from "../matrix/state.ts";
 import { type Agent, personaPath, splitPath } from "./agent.ts";
 import type { Rights } from "./rights.ts";
-import { timelineEntry } from "./timeline.ts";
+import { roomViews } from "./room-views.ts";
 
 /** Rooms that are shown; the number of those beyond is said. */
 const roomsShown = 10;
 const eventsPerRoom = 60;
 const membersShown = 50;
 const ephemerisShown = 50;
-/** Events that stand as new in one turn. */
-const newEventsShown = 10;
+/** Entries that stay parsed, of all agents. */
+const entriesKept = 5_000;
 
 export interface Guide {
   readonly title: string;
@@ -39,8 +36,9 @@ export interface Sight {
 
 /** Puts together what a conversation of an agent may see. */
 export class View {
-  readonly #history: History;
-  readonly #rooms: Rooms;
+  readonly #database: Database;
+  /** Entries as elements, by id: rows of the ephemeris never change. */
+  readonly #entries = new Map<number, Element>();
   readonly #files: Files;
   readonly #clock: Clock;
   readonly #serverName: string;
@@ -60,8 +58,7 @@ export class View {
       readonly guides: readonly Guide[];
     },
   ) {
-    this.#history = new History(database);
-    this.#rooms = new Rooms(database);
+    this.#database = database;
     this.#files = new Files(database);
     this.#clock = options.clock;
     this.#serverName = options.serverName;
@@ -83,13 +80,25 @@ export class View {
     reminders: readonly string[],
   ): Promise<Sight> {
     const { settings } = agent;
-    const audience = turn.roomId === HOME ? [agent.owner] : await this.#rooms.humans(turn.roomId);
-    const viewer: Viewer = { agent: agent.name, userId: agent.userId, owner: agent.owner, here: turn.roomId, audience };
-    const [rooms, files, ephemeris] = await Promise.all([
-      this.#roomViews(viewer, wakes),
+    const taken = wakes.map((wake) => wake.eventId).filter((id) => id !== null);
+    const [seen, files] = await Promise.all([
+      see(this.#database, {
+        agent: agent.name,
+        userId: agent.userId,
+        owner: agent.owner,
+        here: turn.roomId,
+        turnId: turn.id,
+        always: taken,
+        first: [...this.#rights.admins, agent.userId],
+        since: settings.reloadEphemeris ? null : this.#startedAt,
+        rooms: roomsShown,
+        eventsPerRoom,
+        membersPerRoom: membersShown,
+        entries: ephemerisShown,
+      }),
       this.#readFiles(agent),
-      this.#history.ephemeris(viewer, turn.id, settings.reloadEphemeris ? null : this.#startedAt, ephemerisShown),
     ]);
+    const rooms = roomViews(seen, { userId: agent.userId, here: turn.roomId, taken, admins: this.#rights.admins });
     const note = wakes.find((wake) => wake.note)?.note;
     return {
       sources: [turn.roomId, ...rooms.views.filter((room) => !room.closed).map((room) => room.roomId)],
@@ -113,14 +122,24 @@ export class View {
         guides: this.#guides,
         systemAdmins: this.#rights.admins,
         rooms: rooms.views,
-        roomsLeftOut: rooms.leftOut,
-        ephemeris: ephemeris.map((entry) => parse(entry)),
+        roomsLeftOut: Math.max(0, (seen.rooms[0]?.total ?? 0) - seen.rooms.length),
+        ephemeris: seen.ephemeris.map((row) => this.#entry(row)),
         windows: [],
         turn: { id: turn.number, reason: turn.reason, at: turn.startedAt, entries },
         reminders: note ? [...reminders, note] : reminders,
         charsMax: settings.approxContextCharsMax,
       },
     };
+  }
+
+  #entry({ id, entry }: EntryRow): Element {
+    const known = this.#entries.get(id);
+    if (known) return known;
+    const read = parse(entry);
+    this.#entries.set(id, read);
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > entriesKept && oldest !== undefined) this.#entries.delete(oldest);
+    return read;
   }
 
   async #readFiles(agent: Agent): Promise<{ persona: FileView | undefined; scratchpad: FileView | undefined }> {
@@ -135,89 +154,4 @@ export class View {
     };
     return { persona: view(personaPath(agent)), scratchpad: view(agent.settings.scratchPadFile) };
   }
-
-  async #roomViews(
-    viewer: Viewer,
-    wakes: readonly TakenWake[],
-  ): Promise<{ views: RoomView[]; leftOut: number; here: readonly StoredEvent[]; seenBefore: number }> {
-    const rows = await this.#history.rooms(viewer, roomsShown);
-    const open = rows.filter((row) => row.readable).map((row) => row.roomId);
-    const taken = wakes.map((wake) => wake.eventId).filter((id) => id !== null);
-    const [events, members] = await Promise.all([
-      this.#history.events(viewer, open, eventsPerRoom, taken),
-      this.#history.members(open, [...this.#rights.admins, viewer.userId], membersShown),
-    ]);
-    const views = rows.map((row): RoomView => {
-      const inRoom = events.filter((event) => event.roomId === row.roomId);
-      const here = row.roomId === viewer.here;
-      const [history, fresh] = here
-        ? splitHere(inRoom, row, new Set(taken), viewer.userId)
-        : splitElsewhere(inRoom, row, viewer.userId);
-      const present = members.filter((member) => member.roomId === row.roomId);
-      return {
-        roomId: row.roomId,
-        name: row.name ?? (row.readable ? nameFromMembers(present, viewer.userId) : ""),
-        direct: row.direct,
-        closed: !row.readable,
-        members: present.map(({ userId }) => ({
-          userId,
-          admin: this.#rights.admins.includes(userId) || isRoomAdmin(row, userId),
-          you: userId === viewer.userId,
-        })),
-        memberCount: present[0]?.total ?? 0,
-        history: history.map(timelineEntry),
-        historyLines: Math.max(row.shownEvents - fresh.length, history.length),
-        historyChars: row.shownChars,
-        newEvents: fresh.map(timelineEntry),
-        unread: here ? fresh.length : row.unread,
-      };
-    });
-    return {
-      views,
-      leftOut: Math.max(0, (rows[0]?.total ?? 0) - rows.length),
-      here: events.filter((event) => event.roomId === viewer.here),
-      seenBefore: rows.find((row) => row.roomId === viewer.here)?.seenPosition ?? 0,
-    };
-  }
 }
-
-/**
- * In the conversation's own room the events that caused the turn are new, and so is what was said since the first of
- * them and was not shown before, up to the turn's limit.
- */
-function splitHere(
-  events: readonly StoredEvent[],
-  row: RoomRow,
-  taken: ReadonlySet<EventId>,
-  self: UserId,
-): [StoredEvent[], StoredEvent[]] {
-  const first = events.findIndex((event) => taken.has(event.eventId));
-  if (first < 0) return [[...events], []];
-  let room = newEventsShown - events.filter((event) => taken.has(event.eventId)).length;
-  const fresh = new Set<EventId>();
-  for (const event of events.slice(first).toReversed()) {
-    if (taken.has(event.eventId)) fresh.add(event.eventId);
-    else if (event.sender !== self && event.position > row.seenPosition && room-- > 0) fresh.add(event.eventId);
-  }
-  return [events.filter((event) => !fresh.has(event.eventId)), events.filter((event) => fresh.has(event.eventId))];
-}
-
-/** In other rooms everything is new that came since the agent last worked there. */
-function splitElsewhere(events: readonly StoredEvent[], row: RoomRow, self: UserId): [StoredEvent[], StoredEvent[]] {
-  const unread = events
-    .filter((event) => event.position > row.seenPosition && event.sender !== self)
-    .slice(-newEventsShown);
-  const fresh = new Set(unread);
-  return [events.filter((event) => !fresh.has(event)), unread];
-}
-
-const nameFromMembers = (members: readonly { userId: UserId; displayName: string | null }[], self: UserId): string =>
-  members
-    .filter((member) => member.userId !== self)
-    .slice(0, 3)
-    .map((member) => member.displayName ?? member.userId)
-    .join(", ");
-
-/** Power level 100 or more, or above all levels. */
-const isRoomAdmin = (row: RoomRow, userId: UserId): boolean =>
-  row.creator === userId || powerOf(readPowerLevels(row.powerLevels ?? {}), userId) >= 100;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { History, type Viewer } from "../../src/database/history.ts";
+import { History } from "../../src/database/history.ts";
 import { Rooms } from "../../src/database/rooms.ts";
+import { type Look, see } from "../../src/database/sight.ts";
 import { Turns } from "../../src/database/turns.ts";
 import { HOME, type RoomId, type UserId } from "../../src/lib/ids.ts";
 import { onEachDatabase } from "../support/database.ts";
@@ -8,6 +9,18 @@ import { addAgent, newRoom, newUser, setMember, settleEvent, wake } from "../sup
 
 onEachDatabase((database) => {
   const historyOf = () => new History(database());
+  const look = (from: Pick<Look, "agent" | "userId" | "owner" | "here"> & Partial<Look>) =>
+    see(database(), {
+      turnId: 0,
+      always: [],
+      first: [],
+      since: null,
+      rooms: 10,
+      eventsPerRoom: 50,
+      membersPerRoom: 10,
+      entries: 50,
+      ...from,
+    });
   const mayRead = async (audience: UserId[], source: RoomId, owner = newUser()): Promise<unknown> => {
     const [row] = await database().sql`select may_read(${audience}, ${source}, ${owner}) as may`;
     return row?.may;
@@ -201,58 +214,59 @@ onEachDatabase((database) => {
         await turns.commit(turn, { n: 0, name: "model", result: {}, ephemeris: [entry], sources, ends: true });
         return turn.id;
       };
-      const seenIn = (roomId: RoomId, audience: UserId[], turnId = 0, owner = agent.owner) => {
-        const viewer: Viewer = { agent: agent.name, userId: agent.userId, owner, here: roomId, audience };
-        return historyOf().ephemeris(viewer, turnId, null, 50);
+      const seenIn = async (here: RoomId, turnId = 0, owner = agent.owner) => {
+        const { ephemeris } = await look({ agent: agent.name, userId: agent.userId, owner, here, turnId });
+        return ephemeris.map(({ entry }) => entry);
       };
       return { ann, bob, here, there, third, think, seenIn };
     };
 
     it("shows what was thought in a room that the audience may read", async () => {
-      const { ann, here, there, think, seenIn } = await prepare();
+      const { here, there, think, seenIn } = await prepare();
       await think(there, [there], "thought");
-      expect(await seenIn(here, [ann])).toEqual(["thought"]);
+      expect(await seenIn(here)).toEqual(["thought"]);
     });
 
     it("hides what was thought in a room that somebody in the audience may not read", async () => {
-      const { bob, ann, here, there, think, seenIn } = await prepare();
+      const { here, there, think, seenIn } = await prepare();
       await think(here, [here], "thought");
-      expect(await seenIn(there, [ann, bob])).toEqual([]);
+      expect(await seenIn(there)).toEqual([]);
     });
 
     it("hides a thought if one of its several sources may not be read", async () => {
-      const { ann, here, there, third, think, seenIn } = await prepare();
+      const { here, there, third, think, seenIn } = await prepare();
       await think(there, [there, here], "open");
       await think(there, [there, third], "closed");
-      expect(await seenIn(here, [ann])).toEqual(["open"]);
+      expect(await seenIn(here)).toEqual(["open"]);
     });
 
     it("hides a thought without sources by the room that it was thought in", async () => {
-      const { ann, bob, here, there, think, seenIn } = await prepare();
+      const { here, there, think, seenIn } = await prepare();
       await think(here, [], "thought");
-      expect(await seenIn(there, [ann, bob])).toEqual([]);
+      expect(await seenIn(there)).toEqual([]);
     });
 
     it("shows in a room what was thought there, with nobody there but the agent", async () => {
-      const { here, there, think, seenIn } = await prepare();
+      const { ann, here, there, think, seenIn } = await prepare();
       await think(here, [here], "thought");
       await think(here, [here, there], "elsewhere");
-      expect(await seenIn(here, [])).toEqual(["thought"]);
+      await setMember(database(), here, ann, "leave", 1_000_000);
+      expect(await seenIn(here)).toEqual(["thought"]);
     });
 
     it("shows what was thought at home to the owner alone", async () => {
       const { ann, here, think, seenIn } = await prepare();
       await think(HOME, [HOME], "thought");
-      expect(await seenIn(here, [ann], 0, ann)).toEqual(["thought"]);
-      expect(await seenIn(here, [ann])).toEqual([]);
+      expect(await seenIn(here, 0, ann)).toEqual(["thought"]);
+      expect(await seenIn(here)).toEqual([]);
     });
 
     it("leaves out the turn that looks, and is in order", async () => {
-      const { ann, here, think, seenIn } = await prepare();
+      const { here, think, seenIn } = await prepare();
       await think(here, [here], "first");
       await think(here, [here], "second");
       const turnId = await think(here, [here], "third");
-      expect(await seenIn(here, [ann], turnId)).toEqual(["first", "second"]);
+      expect(await seenIn(here, turnId)).toEqual(["first", "second"]);
     });
   });
 
@@ -263,9 +277,8 @@ onEachDatabase((database) => {
       for (const roomId of [here, secret]) await setMember(database(), roomId, agent.userId, "join");
       await setMember(database(), here, ann, "join");
       await settleEvent(database(), { roomId: secret });
-      const viewer = { agent: agent.name, userId: agent.userId, owner: agent.owner, here, audience: [ann] };
-      const rows = await historyOf().rooms(viewer, 10);
-      expect(rows.map(({ roomId, readable, unread }) => ({ roomId, readable, unread }))).toEqual([
+      const { rooms } = await look({ agent: agent.name, userId: agent.userId, owner: agent.owner, here });
+      expect(rooms.map(({ roomId, readable, unread }) => ({ roomId, readable, unread }))).toEqual([
         { roomId: here, readable: true, unread: 1 },
         { roomId: secret, readable: false, unread: 1 },
       ]);
@@ -275,17 +288,17 @@ onEachDatabase((database) => {
       const agent = await addAgent(database());
       const [roomId, early, late] = [newRoom(), newUser(), newUser()];
       await setVisibility(roomId, "joined");
+      await setMember(database(), roomId, agent.userId, "join", 1_000_005);
       await setMember(database(), roomId, early, "join", 1_000_010);
       const old = await settleEvent(database(), { roomId, position: 1_000_020 });
-      await setMember(database(), roomId, late, "join", 1_000_030);
-      const fresh = await settleEvent(database(), { roomId, position: 1_000_040 });
-      const seenBy = async (audience: UserId[]) => {
-        const viewer = { agent: agent.name, userId: agent.userId, owner: agent.owner, here: roomId, audience };
-        const events = await historyOf().events(viewer, [roomId], 50, []);
+      const messages = async () => {
+        const { events } = await look({ agent: agent.name, userId: agent.userId, owner: agent.owner, here: roomId });
         return events.filter((event) => event.type === "m.room.message").map((event) => event.eventId);
       };
-      expect(await seenBy([early])).toEqual([old.eventId, fresh.eventId]);
-      expect(await seenBy([early, late])).toEqual([fresh.eventId]);
+      expect(await messages()).toEqual([old.eventId]);
+      await setMember(database(), roomId, late, "join", 1_000_030);
+      const fresh = await settleEvent(database(), { roomId, position: 1_000_040 });
+      expect(await messages()).toEqual([fresh.eventId]);
     });
   });
 });

@@ -1,0 +1,152 @@
+import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
+import type { Database } from "./connection.ts";
+import { eventColumns, type StoredEvent } from "./events.ts";
+
+/** Who looks, and how much of it is taken. */
+export interface Look {
+  readonly agent: AgentName;
+  readonly userId: UserId;
+  readonly owner: UserId;
+  /** The conversation's room, '' at home. */
+  readonly here: RoomId;
+  readonly turnId: number;
+  /** Events that caused the turn: those of the conversation's room are shown however old they are. */
+  readonly always: readonly EventId[];
+  /** Members that are shown before others. */
+  readonly first: readonly UserId[];
+  /** Entries of the ephemeris before this are left out; null takes all. */
+  readonly since: Date | null;
+  readonly rooms: number;
+  readonly eventsPerRoom: number;
+  readonly membersPerRoom: number;
+  readonly entries: number;
+}
+
+export interface RoomRow {
+  readonly roomId: RoomId;
+  readonly name: string | null;
+  readonly direct: boolean;
+  readonly readable: boolean;
+  readonly unread: number;
+  readonly seenPosition: number;
+  readonly shownEvents: number;
+  readonly shownChars: number;
+  /** Content of `m.room.power_levels`. */
+  readonly powerLevels: Record<string, unknown> | null;
+  /** Stands above all power levels: who made the room, from version 12 on. */
+  readonly creator: UserId | null;
+  /** How many rooms there are in all. */
+  readonly total: number;
+}
+
+interface MemberRow {
+  readonly roomId: RoomId;
+  readonly userId: UserId;
+  readonly displayName: string | null;
+  readonly total: number;
+}
+
+/** An entry of the ephemeris: one LMML element. */
+export interface EntryRow {
+  readonly id: number;
+  readonly entry: string;
+}
+
+export interface Seen {
+  /** The humans in the conversation's room; at home, the agent's owner. */
+  readonly audience: readonly UserId[];
+  /** The conversation's own room first, then the others by their last activity. */
+  readonly rooms: readonly RoomRow[];
+  /** The newest events of each room that may be read, oldest first. */
+  readonly events: readonly StoredEvent[];
+  /** Joined members of each room that may be read. */
+  readonly members: readonly MemberRow[];
+  /** Entries from other turns, oldest first; none whose sources the audience may not read. */
+  readonly ephemeris: readonly EntryRow[];
+}
+
+/**
+ * Reads what a conversation may see, in one statement: walls are checked in it, before anything is taken, against
+ * the audience of that moment; and an event that comes meanwhile is either waiting for a later turn or not there yet.
+ * Of the conversation's own room nothing is seen from the first event on that waits, except what the agent said.
+ */
+export async function see(database: Database, look: Look): Promise<Seen> {
+  const { agent, userId, owner, here } = look;
+  const [row] = await database.run(
+    (sql) => sql<
+      { audience: UserId[]; rooms: RoomRow[]; events: StoredEvent[]; members: MemberRow[]; ephemeris: EntryRow[] }[]
+    >`
+      with present as (
+        select case when ${here} = '' then array[${owner}]::text[] else coalesce((
+          select array_agg(user_id::text order by user_id) from members
+          where room_id = ${here} and kind = 'human' and membership = 'join'), '{}') end as audience
+      ), mine as (
+        select m.room_id, m.direct, r.shown_events, r.shown_chars, r.last_shown_at, count(*) over () as total,
+          coalesce(c.seen_position, 0) as seen
+        from members m join rooms r using (room_id)
+          left join conversations c on c.agent = ${agent} and c.room_id = m.room_id
+        where m.user_id = ${userId} and m.membership = 'join' and r.kind = 'chat'
+        order by m.room_id = ${here} desc, r.last_shown_at desc nulls last, m.room_id
+        limit ${look.rooms}
+      ), known as (
+        select mine.*, room_id = ${here} or may_read((select audience from present), room_id, ${owner}) as readable from mine
+      ), visible as (
+        select room_id, history_floor((select audience from present), room_id) as floor from known where readable
+      ), waiting as (
+        select coalesce(min(position), 'infinity') as first from wakes
+        where agent = ${agent} and room_id = ${here} and turn_id is null
+      ), newest as (
+        select e.* from visible v cross join lateral (
+          select * from events e
+          where e.room_id = v.room_id and e.shown and e.redacted_at is null and e.position >= v.floor
+            and (e.room_id <> ${here} or e.sender = ${userId} or e.position < (select first from waiting))
+          order by e.position desc limit ${look.eventsPerRoom}
+        ) e
+        union
+        select e.* from visible v join events e on e.room_id = v.room_id
+        where e.event_id = any (${[...look.always]}) and e.room_id = ${here} and e.redacted_at is null and e.position >= v.floor
+      ), people as (
+        select m.* from visible v cross join lateral (
+          select room_id, user_id, display_name, kind, count(*) over () as total from members
+          where members.room_id = v.room_id and membership = 'join'
+          order by user_id = any (${[...look.first]}) desc, kind = 'agent' desc, user_id limit ${look.membersPerRoom}
+        ) m
+      ), thoughts as (
+        select id, entry from (
+          select * from ephemeris
+          where user_id = ${userId} and turn_id <> ${look.turnId} and (${look.since}::timestamptz is null or created_at >= ${look.since})
+          order by id desc limit 500
+        ) recent
+        where (
+          select bool_and(s = ${here} or may_read((select audience from present), s, ${owner}))
+          from unnest(sources || room_id::text) as s)
+        order by id desc limit ${look.entries}
+      )
+      select (select to_jsonb(audience) from present) as audience,
+        (select coalesce(jsonb_agg(jsonb_build_object(
+          'roomId', room_id, 'direct', direct, 'readable', readable, 'seenPosition', seen, 'total', total,
+          'shownEvents', shown_events, 'shownChars', shown_chars, 'creator', room_creator(room_id),
+          'name', coalesce(
+            (select nullif(content->>'name', '') from room_state s where s.room_id = known.room_id and s.type = 'm.room.name'),
+            (select content->>'alias' from room_state s where s.room_id = known.room_id and s.type = 'm.room.canonical_alias')),
+          'powerLevels', (select content from room_state s where s.room_id = known.room_id and s.type = 'm.room.power_levels'),
+          'unread', (select count(*) from (
+            select 1 from events e where e.room_id = known.room_id and e.shown and e.position > known.seen and e.sender <> ${userId}
+            limit 1000) u)
+        ) order by room_id = ${here} desc, last_shown_at desc nulls last, room_id), '[]') from known) as rooms,
+        (select coalesce(jsonb_agg(to_jsonb(shown) order by shown."roomId", shown.position), '[]')
+          from (select ${sql.unsafe(eventColumns)} from newest e) shown) as events,
+        (select coalesce(jsonb_agg(jsonb_build_object('roomId', room_id, 'userId', user_id, 'displayName', display_name, 'total', total)
+          order by user_id = any (${[...look.first]}) desc, kind = 'agent' desc, user_id), '[]') from people) as members,
+        (select coalesce(jsonb_agg(jsonb_build_object('id', id, 'entry', entry) order by id), '[]') from thoughts) as ephemeris`,
+  );
+  if (!row) throw new Error("a query without a table gave no row");
+  return { ...row, events: row.events.map(withDates) };
+}
+
+/** JSON carries times as texts. */
+const withDates = (event: StoredEvent): StoredEvent => ({
+  ...event,
+  sentAt: new Date(event.sentAt),
+  editedAt: event.editedAt === null ? null : new Date(event.editedAt),
+});
