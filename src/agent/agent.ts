@@ -1,6 +1,6 @@
-import { type AgentRow, Agents } from "../database/agents.ts";
+import { type AgentRecord, type AgentRow, Agents } from "../database/agents.ts";
 import type { Database } from "../database/connection.ts";
-import { type FileRow, Files } from "../database/files.ts";
+import { Files } from "../database/files.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import { type AgentName, digest, secret, type UserId } from "../lib/ids.ts";
@@ -104,11 +104,8 @@ export class AgentDirectory {
 
   /** The agent with its current settings; undefined when there is none of this name. */
   async find(name: AgentName): Promise<Agent | undefined> {
-    const [row, [file]] = await Promise.all([
-      this.#agents.find(name),
-      this.#files.read([{ share: "agents", path: settingsFile(name) }]),
-    ]);
-    return row && this.#complete(row, file);
+    const record = await this.#agents.find(name);
+    return record && this.#complete(record);
   }
 
   /** The same, as it was at most a moment ago: for what is asked with every event. */
@@ -123,21 +120,17 @@ export class AgentDirectory {
   }
 
   async all(): Promise<Agent[]> {
-    const rows = await this.#agents.all();
-    const files = await this.#files.read(rows.map((row) => ({ share: "agents", path: settingsFile(row.name) })));
-    const byPath = new Map(files.map((file) => [file.path, file]));
-    return rows.map((row) => this.#complete(row, byPath.get(settingsFile(row.name))));
+    return (await this.#agents.all()).map((record) => this.#complete(record));
   }
 
   /** A file that cannot be used is refused with its reason in the log; the last good settings stay. */
-  #complete(row: AgentRow, file: FileRow | undefined): Agent {
+  #complete({ fileVersion: version, fileText, ...row }: AgentRecord): Agent {
     const known = this.#settings.get(row.name);
-    if (known && known.version === (file?.version ?? 0)) return withSettings(row, known.settings);
-    const version = file?.version ?? 0;
+    if (known?.version === version) return withSettings(row, known.settings);
     const where = `agents:${settingsFile(row.name)}`;
     let settings: AgentSettings;
     try {
-      settings = parseAgentSettings(JSON.parse(file?.text ?? "{}"), where);
+      settings = parseAgentSettings(JSON.parse(fileText ?? "{}"), where);
     } catch (error) {
       this.#log.error({ agent: row.name }, `${where} is refused, the last good one stays: ${messageOf(error)}`);
       settings = known?.settings ?? parseAgentSettings({}, where);

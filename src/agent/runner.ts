@@ -42,9 +42,13 @@ export class TurnRunner {
 
   /** Does what there is to do in a conversation: at most one turn. Never throws for what one turn meets. */
   async run(conversation: Conversation): Promise<void> {
-    const agent = await this.#mind.directory.find(conversation.agent);
-    if (!agent || this.#closing) return;
-    const turn = await this.#mind.turns.claim(conversation, agent.settings.maxConcurrentTurns);
+    const { directory, turns } = this.#mind;
+    const known = await directory.recent(conversation.agent);
+    if (!known || this.#closing) return;
+    const [agent = known, turn] = await Promise.all([
+      directory.find(conversation.agent),
+      turns.claim(conversation, known.settings.maxConcurrentTurns),
+    ]);
     if (turn === "idle" || turn === "busy") return;
     const controller = new AbortController();
     const { promise: ended, resolve } = Promise.withResolvers<void>();

@@ -1,6 +1,6 @@
 import { systemEvent } from "../context/ephemeris.ts";
 import type { Conversation } from "../database/routing.ts";
-import type { TakenWake, Turn } from "../database/turns.ts";
+import type { ClaimedTurn, TakenWake } from "../database/turns.ts";
 import { HOME } from "../lib/ids.ts";
 import { render } from "../lmml/render.ts";
 import { act } from "./act.ts";
@@ -17,7 +17,12 @@ import { announce, keyOfStep, type TurnState } from "./turn-state.ts";
  * Throws `Fenced` when somebody else has taken the turn over, the signal's reason when it is stopped, and whatever
  * the model or a bug throws: the turn is then still open, and the caller decides what becomes of it.
  */
-export async function workTurn(mind: Mind, agent: Agent, turn: Turn, signal: AbortSignal): Promise<Conversation[]> {
+export async function workTurn(
+  mind: Mind,
+  agent: Agent,
+  turn: ClaimedTurn,
+  signal: AbortSignal,
+): Promise<Conversation[]> {
   // A turn that nobody has taken over begins with nothing written.
   const written = turn.epoch === 1 ? [] : await mind.turns.journal(turn);
   const state: TurnState = {
@@ -35,7 +40,8 @@ export async function workTurn(mind: Mind, agent: Agent, turn: Turn, signal: Abo
   };
   for (let iteration = 1; iteration <= agent.settings.maxIterations; iteration++) {
     signal.throwIfAborted();
-    const wakes = await mind.turns.absorb(turn, { more: !state.journal.replays });
+    const taken = iteration === 1 ? turn.wakes : null;
+    const wakes = taken ?? (await mind.turns.absorb(turn, { more: !state.journal.replays }));
     const { thinking, waiting } = await think(state, wakes);
     if (thinking.ends) return waiting;
     if (thinking.calls.length === 0) state.reminded = true;

@@ -20,6 +20,13 @@ export interface AgentRow {
   readonly wakeUpTimerSeconds: number | null;
 }
 
+/** What the database holds of an agent: its row, and its `agent.json`. */
+export interface AgentRecord extends AgentRow {
+  /** 0 where the file is not there. */
+  readonly fileVersion: number;
+  readonly fileText: string | null;
+}
+
 const columns = `name, user_id as "userId", owner, suffix, device_id as "deviceId", registered_at is not null as registered,
   profile, sync_token as "syncToken", thoughts_room as "thoughtsRoom", wake_up_timer_seconds as "wakeUpTimerSeconds"`;
 
@@ -40,15 +47,23 @@ export class Agents {
     );
   }
 
-  all(): Promise<AgentRow[]> {
-    return this.#database.run((sql) => sql<AgentRow[]>`select ${sql.unsafe(columns)} from agents order by name`);
+  all(): Promise<AgentRecord[]> {
+    return this.#read(null);
   }
 
-  async find(name: AgentName): Promise<AgentRow | undefined> {
-    const [row] = await this.#database.run(
-      (sql) => sql<AgentRow[]>`select ${sql.unsafe(columns)} from agents where name = ${name}`,
+  async find(name: AgentName): Promise<AgentRecord | undefined> {
+    const [record] = await this.#read(name);
+    return record;
+  }
+
+  #read(name: AgentName | null): Promise<AgentRecord[]> {
+    return this.#database.run(
+      (sql) => sql<AgentRecord[]>`
+        select a.*, coalesce(f.version, 0) as "fileVersion", f.text_content as "fileText"
+        from (select ${sql.unsafe(columns)} from agents where ${name}::text is null or name = ${name}) a
+          left join files f on f.share = 'agents' and f.path = '/' || a.name || '/agent.json'
+        order by a.name`,
     );
-    return row;
   }
 
   /** The owners of those of the names that are agents'. */

@@ -29,6 +29,12 @@ export interface TakenWake {
   readonly threadId: EventId | null;
 }
 
+/** A turn that was just taken. */
+export interface ClaimedTurn extends Turn {
+  /** What a turn that was opened has taken; null for one that was taken over. */
+  readonly wakes: readonly TakenWake[] | null;
+}
+
 export interface Step {
   readonly n: number;
   readonly name: string;
@@ -70,6 +76,9 @@ export class Fenced extends Error {
 
 const turnColumns = `id, agent, room_id as "roomId", number, reason, epoch, chain, sources, requesters, started_at as "startedAt"`;
 
+const wakeColumns = `w.reason, w.event_id as "eventId", w.requester, w.note,
+  case when e.content->'m.relates_to'->>'rel_type' = 'm.thread' then e.content->'m.relates_to'->>'event_id' end as "threadId"`;
+
 /** Events that one turn takes at the most. */
 const eventsPerTurn = 10;
 
@@ -88,9 +97,9 @@ export class Turns {
    * is nothing to do. `busy`: the agent works in as many conversations as it may, or somebody else has just opened a
    * turn in this one.
    */
-  async claim({ agent, roomId }: Conversation, maxConcurrent: number): Promise<Turn | "idle" | "busy"> {
+  async claim({ agent, roomId }: Conversation, maxConcurrent: number): Promise<ClaimedTurn | "idle" | "busy"> {
     const [row] = await this.#database.run(
-      (sql) => sql<(Turn & { busy: boolean; unread: number })[]>`
+      (sql) => sql<(ClaimedTurn & { busy: boolean })[]>`
         with resumed as (
           update turns set epoch = epoch + 1, runner = ${this.runner}
           where agent = ${agent} and room_id = ${roomId} and state = 'running' returning *
@@ -113,9 +122,12 @@ export class Turns {
         ), conversation as (
           insert into conversations (agent, room_id) select agent, room_id from opened on conflict do nothing
         )
-        select ${sql.unsafe(turnColumns)}, false as busy from resumed
-        union all select ${sql.unsafe(turnColumns)}, false from opened
-        union all select 0, ${agent}, ${roomId}, 0, '', 0, null, '{}', '{}', now(), true
+        select ${sql.unsafe(turnColumns)}, false as busy, null as wakes from resumed
+        union all select ${sql.unsafe(turnColumns)}, false, (
+          select jsonb_agg(to_jsonb(t) order by t.id) from (select w.id, ${sql.unsafe(wakeColumns)}
+            from unread w left join events e on e.event_id = w.event_id) t)
+        from opened
+        union all select 0, ${agent}, ${roomId}, 0, '', 0, null, '{}', '{}', now(), true, null
           where exists (select 1 from unread) and not exists (select 1 from opened)`,
     );
     if (!row) return "idle";
@@ -144,8 +156,7 @@ export class Turns {
             chain = coalesce((select f.chain from fresh f where f.chain = f.event_id order by f.id desc limit 1), turns.chain)
           where id = ${turn.id} and exists (select 1 from fresh where requester is not null)
         )
-        select w.reason, w.event_id as "eventId", w.requester, w.note,
-          case when e.content->'m.relates_to'->>'rel_type' = 'm.thread' then e.content->'m.relates_to'->>'event_id' end as "threadId"
+        select ${sql.unsafe(wakeColumns)}
         from (table before union all table fresh) w left join events e on e.event_id = w.event_id
         order by w.id`,
     );
