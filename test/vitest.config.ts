@@ -3,43 +3,60 @@ import { defineConfig } from "vitest/config";
 
 const root = join(import.meta.dirname, "..");
 const postgres = "test/support/global-postgres.ts";
+const embedded = "test/support/global-embedded.ts";
 const synapse = "test/support/global-synapse.ts";
 
-/** `unit` needs nothing but Node; `database` PostgreSQL; `e2e` PostgreSQL, Synapse, and whatever else is real. */
+/**
+ * `unit` needs nothing but Node; `database` PostgreSQL; `e2e` PostgreSQL, Synapse, and whatever else is real. `faults`
+ * is what takes long, and runs by `npm run faults` alone.
+ */
 export default defineConfig({
   root,
   test: {
+    // Most files wait for other processes more than they work.
+    maxWorkers: 4,
     projects: [
       {
         root,
+        extends: true,
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/database/**", "test/e2e/**"],
+          exclude: ["test/database/**", "test/e2e/**", "test/faults/**"],
           testTimeout: 30_000,
-          sequence: { groupOrder: 0 },
         },
       },
       {
         root,
+        extends: true,
         test: {
           name: "database",
           include: ["test/database/**/*.test.ts"],
-          globalSetup: [postgres],
-          testTimeout: 30_000,
-          hookTimeout: 30_000,
-          sequence: { groupOrder: 1 },
+          globalSetup: [postgres, embedded],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
       {
         root,
+        extends: true,
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
-          globalSetup: [postgres, synapse],
+          globalSetup: [postgres, embedded, synapse],
           testTimeout: 60_000,
           hookTimeout: 90_000,
-          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        root,
+        extends: true,
+        test: {
+          name: "faults",
+          include: ["test/faults/**/*.test.ts"],
+          globalSetup: [postgres, embedded, synapse],
+          testTimeout: 600_000,
+          hookTimeout: 90_000,
         },
       },
     ],

@@ -10,11 +10,15 @@ const main = join(import.meta.dirname, "../../src/main.ts");
 export class BridgeProcess {
   /** What it has logged, all its lives together. */
   log = "";
+  /** What has to be done before each of its lives. */
+  beforeStart: () => Promise<void> = async () => {};
+  readonly #env: Readonly<Record<string, string>>;
   readonly #configFile: string;
   readonly #url: string;
   #child: ChildProcess | undefined;
 
-  constructor(configFile: string, url: string) {
+  constructor(configFile: string, url: string, env: Readonly<Record<string, string>> = {}) {
+    this.#env = env;
     this.#configFile = configFile;
     this.#url = url;
   }
@@ -25,8 +29,10 @@ export class BridgeProcess {
 
   /** Resolves when it answers people, or (`ready: false`) when its port answers. */
   async start({ ready = true } = {}): Promise<void> {
+    await this.beforeStart();
     const child = spawn(process.execPath, ["--max-semi-space-size=4", main, "start", "--config", this.#configFile], {
       stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...this.#env },
     });
     this.#child = child;
     for (const stream of [child.stdout, child.stderr]) {

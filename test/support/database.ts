@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe } from "vitest";
 import { type Database, openDatabase } from "../../src/database/connection.ts";
 import { migrate } from "../../src/database/migrate.ts";
+import { copyEmbedded } from "./shared-embedded.ts";
 import { createSharedDatabase, postgresMissing } from "./shared-postgres.ts";
 
 export type DatabaseKind = "embedded" | "postgres";
@@ -14,7 +15,7 @@ interface OwnDatabase {
   dispose(): Promise<void>;
 }
 
-/** A database with the whole schema and no rows. The embedded one takes seconds: share it within a file. */
+/** A database with the whole schema and no rows. */
 async function testDatabase(kind: DatabaseKind): Promise<OwnDatabase> {
   const place = await (kind === "postgres" ? createSharedDatabase() : createFolder());
   const database = await openDatabase("url" in place ? { url: place.url } : { dir: place.dir });
@@ -51,5 +52,6 @@ export function onEachDatabase(tests: (database: () => Database, kind: DatabaseK
 
 async function createFolder() {
   const dir = await mkdtemp(join(tmpdir(), "clevernet-data-"));
+  await copyEmbedded(dir);
   return { dir, drop: () => rm(dir, { recursive: true }) };
 }
