@@ -52,6 +52,9 @@ const databaseSection = section({
 const isActor = (key: string): boolean =>
   actorKind(key) !== undefined && (actorKind(key) !== "server" || /[.:]|^localhost$/.test(key));
 
+const megabytes = "a whole number of megabytes, 1 or more";
+const filesSection = section({ quotaMegabytes: z.int(megabytes).min(1, megabytes).default(256) });
+
 const agentSection = section(
   {
     ...agentFields,
@@ -83,6 +86,7 @@ const shape = section({
   registration: filled("the path of registration.yaml").default("registration.yaml"),
   database: databaseSection,
   model: modelSection,
+  files: filesSection.prefault({}),
   permissions: z
     .record(z.string().refine(isActor, `not an actor, expected ${actor}`), z.enum(levels, level), permissions)
     .default({}),

@@ -28,6 +28,8 @@ export interface Config {
     readonly name: string;
     readonly submodel: string | undefined;
   };
+  /** What all files of an agent, a user or a room may have together. */
+  readonly files: { readonly quotaMegabytes: number };
   readonly permissions: Permissions;
   readonly controlRoom: RoomId | undefined;
   readonly agents: readonly ConfiguredAgent[];

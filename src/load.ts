@@ -21,3 +21,13 @@ export async function loadGuides(serverName: string): Promise<Guide[]> {
   const text = await readFile(new URL("./guides/clevernet.md", import.meta.url), "utf8");
   return [{ title: guideTitle(serverName), text }];
 }
+
+/** What `system:` has before anybody writes to it: text by path. */
+export async function loadShipped(): Promise<Map<string, string>> {
+  const folder = new URL("./guides/", import.meta.url);
+  const names = (await readdir(folder)).filter((name) => name.endsWith(".md"));
+  const entries = names.map(
+    async (name) => [`/guides/${name}`, await readFile(new URL(name, folder), "utf8")] as const,
+  );
+  return new Map(await Promise.all(entries));
+}

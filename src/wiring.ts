@@ -1,6 +1,7 @@
 import { Registry } from "prom-client";
 import { AgentDirectory } from "./agent/agent.ts";
 import type { AnyCommand } from "./agent/command.ts";
+import { checkDefinition } from "./agent/definition.ts";
 import type { Mind } from "./agent/mind.ts";
 import { Rights } from "./agent/rights.ts";
 import { TurnRunner } from "./agent/runner.ts";
@@ -25,7 +26,7 @@ import type { Clock } from "./lib/clock.ts";
 import { messageOf } from "./lib/errors.ts";
 import { digest } from "./lib/ids.ts";
 import type { Log } from "./lib/log.ts";
-import { loadAll, loadGuides } from "./load.ts";
+import { loadAll, loadGuides, loadShipped } from "./load.ts";
 import { createApplicationService } from "./matrix/appservice.ts";
 import { agentName } from "./matrix/message.ts";
 import type { Registration } from "./matrix/registration.ts";
@@ -42,6 +43,7 @@ import { Intake } from "./routing/intake.ts";
 import { Judge } from "./routing/judge.ts";
 import { Reconciler } from "./routing/reconcile.ts";
 import { Router } from "./routing/router.ts";
+import { openShares } from "./vfs/shares.ts";
 
 const commandPrefix = "!";
 
@@ -159,6 +161,12 @@ export async function wire({ config, registration, database, notifier, queue, lo
   });
   const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
   const model = createChatModel({ baseUrl: config.model.baseUrl, apiKey: config.model.apiKey ?? "", clock, log });
+  const files = openShares(database, {
+    shipped: await loadShipped(),
+    since: clock.now(),
+    quotaMegabytes: config.files.quotaMegabytes,
+    check: checkDefinition,
+  });
   const mind: Mind = {
     clock,
     log,
@@ -166,6 +174,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
     rights,
     rooms,
     history,
+    files,
     turns,
     view,
     toolbox,
@@ -190,6 +199,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
     rights,
     rooms,
     history,
+    files,
     turns,
     directory,
     toolbox,

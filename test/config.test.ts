@@ -46,6 +46,7 @@ describe("configuration", () => {
       registration: join(dir, "registration.yaml"),
       database: { dir: join(dir, "data") },
       model: { baseUrl: "https://openrouter.ai/api/v1", apiKey: undefined, name: "some/model" },
+      files: { quotaMegabytes: 256 },
       permissions: { "@you:example.org": "admin" },
       controlRoom: undefined,
       agents: [],

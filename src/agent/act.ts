@@ -73,7 +73,7 @@ async function carryOut(
     if (!prepared.tool.repeatable) await journal.begin(step.n, name);
     const origin = originInTurn(agent, turn, wakes, { key: keyOfStep(state, step.n), sources: state.sources, signal });
     const context = await toolContext(mind, origin);
-    outcome = await operate({ ...prepared, by: "model" }, context, mind.history);
+    outcome = await operate(prepared, context, mind.history);
     usage = context.submodel.spent;
   }
   const { outbox = [], sources = [], endsTurn: ends = false, speaksIn } = outcome;

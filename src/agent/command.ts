@@ -8,6 +8,7 @@ import type { Turns } from "../database/turns.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { UserId } from "../lib/ids.ts";
 import type { Message } from "../matrix/message.ts";
+import type { FileSystemParts } from "../vfs/file-system.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
 import type { Commandable } from "./command-line.ts";
 import type { Level } from "./permissions.ts";
@@ -23,6 +24,7 @@ export interface CommandServices {
   readonly rights: Rights;
   readonly rooms: Rooms;
   readonly history: History;
+  readonly files: FileSystemParts;
   readonly turns: Turns;
   readonly renders: Renders;
   readonly directory: AgentDirectory;

@@ -6,6 +6,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { AgentName, EventId, RoomId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import type { ChatModel } from "../model/chat.ts";
+import type { FileSystemParts } from "../vfs/file-system.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
 import type { Rights } from "./rights.ts";
 import type { Submodels } from "./submodel.ts";
@@ -20,6 +21,7 @@ export interface Mind {
   readonly rights: Rights;
   readonly rooms: Rooms;
   readonly history: History;
+  readonly files: FileSystemParts;
   readonly turns: Turns;
   readonly renders: Renders;
   readonly view: View;

@@ -13,6 +13,7 @@ export interface Call {
   readonly roomId: RoomId;
   readonly tool: AnyTool;
   readonly input: Record<string, unknown>;
+  readonly kind: OperationKind;
   /** What those may do for whom the agent acts: the least of them. */
   readonly level: Level;
   /** A person's own command is asked for already: the mode, which guards against the agent's ideas, does not apply. */
@@ -35,7 +36,7 @@ const allows = (mode: Mode, kind: OperationKind): boolean => modes.indexOf(kind)
  * walls. What is refused tells the caller why.
  */
 export async function gate(call: Call, database: { rooms: Rooms; history: History }): Promise<Verdict> {
-  const { agent, tool, level } = call;
+  const { agent, kind, level, tool } = call;
   const target = tool.sendsTo?.(call.input, call);
   const own = tool.own === true || (target !== undefined && target === call.roomId);
   if (target !== undefined && target !== call.roomId) {
@@ -44,12 +45,12 @@ export async function gate(call: Call, database: { rooms: Rooms; history: Histor
       return refuse("the people in that room may not read everything that was shown to you in this turn");
     }
   }
-  const needed: Level = own && call.by === "model" ? "chat" : levelFor(tool.kind);
+  const needed: Level = own && call.by === "model" ? "chat" : levelFor(kind);
   if (!includesLevel(level, needed)) {
     return refuse(`it needs the right to ${needed}, and those you act for have: ${level}`);
   }
-  if (!own && call.by === "model" && !allows(agent.settings.mode, tool.kind)) {
-    return refuse(`it would ${tool.kind} something, and your mode is ${agent.settings.mode}`);
+  if (!own && call.by === "model" && !allows(agent.settings.mode, kind)) {
+    return refuse(`it would ${kind} something, and your mode is ${agent.settings.mode}`);
   }
   return run;
 }

@@ -31,17 +31,25 @@ export function prepare(toolbox: Toolbox, agent: Agent, call: ModelCall): Prepar
 export interface OperationRequest {
   readonly tool: AnyTool;
   readonly input: Record<string, unknown>;
-  readonly by: "model" | "person";
 }
 
 /** Passes the gate and runs; a refusal and a caller's mistake are results like any other. A bug is thrown. */
 export async function operate(request: OperationRequest, context: ToolContext, history: History): Promise<ToolOutcome> {
-  const { tool, input } = request;
-  const { agent, roomId, level, sources, rooms } = context;
-  const verdict = await gate({ ...request, agent, roomId, level, sources }, { rooms, history });
-  if (!verdict.run) return { result: `${tool.name} was not carried out: ${verdict.reason}.` };
+  const outcome = await attempt(request, context, history);
+  const sources = [...(outcome.sources ?? []), ...context.files.sources];
+  return { ...outcome, sources: [...new Set(sources)] };
+}
+
+async function attempt(
+  { tool, input }: OperationRequest,
+  context: ToolContext,
+  history: History,
+): Promise<ToolOutcome> {
   try {
-    return await tool.run(input, context);
+    const kind = typeof tool.kind === "function" ? await tool.kind(input, context) : tool.kind;
+    const verdict = await gate({ ...context, tool, input, kind }, { rooms: context.rooms, history });
+    if (verdict.run) return await tool.run(input, context, kind);
+    return { result: `${tool.name} was not carried out: ${verdict.reason}.` };
   } catch (error) {
     if (error instanceof UserError) return { result: `${tool.name} was not carried out: ${error.message}` };
     throw error;

@@ -3,6 +3,7 @@ import type { OutboxDraft } from "../database/outbox.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
+import type { FileSystem } from "../vfs/file-system.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
 import type { Level } from "./permissions.ts";
 import type { ToolSet } from "./settings.ts";
@@ -20,6 +21,7 @@ export interface ToolContext {
   readonly threadId: EventId | undefined;
   /** The same for the same call, however often it is run: keys of what it sends are made from it. */
   readonly key: string;
+  readonly by: "model" | "person";
   /** Those for whom the agent acts; for a command, the person who gave it. */
   readonly requesters: readonly UserId[];
   /** The least of what they may do. */
@@ -31,13 +33,17 @@ export interface ToolContext {
   readonly agents: AgentDirectory;
   /** Answers questions about texts that are too long to be read by the agent itself. */
   readonly submodel: Submodel;
+  /** Files as those for whom it is done may use them. What is read of them is counted to the outcome's sources. */
+  readonly files: FileSystem;
   /** Aborted when the turn is stopped. */
   readonly signal: AbortSignal;
 }
 
 export interface ToolOutcome {
-  /** What the caller is told. */
+  /** What the caller is told; for people, Markdown. */
   readonly result: Element | string;
+  /** The result is text from elsewhere: people see its characters as they are. */
+  readonly verbatim?: boolean;
   /** Sent if, and only if, the operation is recorded as done. */
   readonly outbox?: readonly OutboxDraft[];
   /** The room in which people hear of it. */
@@ -58,7 +64,10 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   /** The command's word without its prefix; positional arguments in the order of the input, the last takes the rest. */
   readonly command?: string;
   readonly description: string;
-  readonly kind: OperationKind;
+  /** Where it depends on the input, `run` is told which it was. */
+  readonly kind:
+    | OperationKind
+    | ((input: z.output<z.ZodObject<Shape>>, context: ToolContext) => Promise<OperationKind>);
   /** Touches only the agent's own state: runs in every mode. */
   readonly own?: boolean;
   /** The room whose people will see what the call sends. In the conversation's own room the call counts as `own`. */
@@ -68,7 +77,11 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   /** Every field is described: the model and people read it. */
   readonly input: z.ZodObject<Shape>;
   /** Throws a `UserError` for what the caller can mend. */
-  readonly run: (input: z.output<z.ZodObject<Shape>>, context: ToolContext) => Promise<ToolOutcome>;
+  readonly run: (
+    input: z.output<z.ZodObject<Shape>>,
+    context: ToolContext,
+    kind: OperationKind,
+  ) => Promise<ToolOutcome>;
 }
 
 /** A tool whose input's type is forgotten, as it stands in a toolbox: the input is validated before it is run. */

@@ -23,6 +23,13 @@ export const toMatrixText = (text: string, members: readonly UserId[] = []): Mat
   return { body, ...(!plain && { formatted }), mentions: mentionsIn(tokens, members) };
 };
 
+/** Text as a block of code: no run of backticks in it ends the block. */
+export const fenced = (text: string, language = ""): string => {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}${language}\n${text}\n${fence}`;
+};
+
 type Token = ReturnType<typeof markdownIt.parse>[number];
 
 /** Half characters are refused by homeservers, NUL by PostgreSQL, and other controls show nothing. */

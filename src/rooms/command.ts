@@ -4,7 +4,7 @@ import { type Commandable, helpFor, readCommandLine } from "../agent/command-lin
 import { operate } from "../agent/operation.ts";
 import { includesLevel } from "../agent/permissions.ts";
 import { utter } from "../agent/speech.ts";
-import type { AnyTool } from "../agent/tool.ts";
+import type { AnyTool, ToolOutcome } from "../agent/tool.ts";
 import { toolContext } from "../agent/tool-context.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
@@ -15,6 +15,7 @@ import { splitUserId } from "../lib/matrix-id.ts";
 import { nearest } from "../lib/nearest.ts";
 import { render } from "../lmml/render.ts";
 import { HomeserverError } from "../matrix/client.ts";
+import { fenced } from "../matrix/markdown.ts";
 import type { Message } from "../matrix/message.ts";
 
 interface Given {
@@ -152,13 +153,16 @@ async function runTool(agent: Agent, tool: AnyTool, line: string, context: Comma
     roomId: event.roomId,
     threadId: message.threadId,
     key: digest("command", event.eventId),
+    by: "person" as const,
     requesters: [event.sender],
     sources: [event.roomId],
     signal: new AbortController().signal,
   };
-  const outcome = await operate({ tool, input, by: "person" }, await toolContext(context, origin), history);
-  const spoken = outcome.speaksIn === event.roomId;
-  const text =
-    typeof outcome.result === "string" ? outcome.result : spoken ? "" : `\`\`\`xml\n${render(outcome.result)}\n\`\`\``;
-  return { text, outbox: outcome.outbox ?? [] };
+  const outcome = await operate({ tool, input }, await toolContext(context, origin), history);
+  return { text: textOf(outcome, outcome.speaksIn === event.roomId), outbox: outcome.outbox ?? [] };
+}
+
+function textOf({ result, verbatim }: ToolOutcome, spoken: boolean): string {
+  if (typeof result !== "string") return spoken ? "" : fenced(render(result), "xml");
+  return verbatim ? fenced(result) : result;
 }

@@ -26,7 +26,7 @@ export interface FileSystemParts {
   /** Bytes of one file, and of all files of an agent, a user or a room together. */
   readonly limits: { readonly file: number; readonly root: number };
   /** What has to be right before a file is written: throws a `UserError` that says what is wrong. */
-  readonly check?: (path: FilePath, text: string) => void;
+  readonly check: (path: FilePath, text: string | null) => void;
 }
 
 export interface FileStat extends FileInfo {
@@ -105,7 +105,7 @@ export class FileSystem {
   /** Whether something is there: for those who may write there, also where they may not read. */
   async exists(path: string): Promise<boolean> {
     const file = parsePath(path);
-    await this.#parts.access.toWrite(file, this.#actor);
+    await this.#mayWrite(file);
     const [row] = await this.#store(file.share).read([file]);
     return row !== undefined;
   }
@@ -121,16 +121,16 @@ export class FileSystem {
   async write(path: string, content: string | Uint8Array, options: WriteOptions = {}): Promise<Written> {
     const file = parsePath(path);
     if (file.path === "/") throw new UserError(`${formatPath(file)} is a share: name a file in it.`);
-    await this.#parts.access.toWrite(file, this.#actor);
+    await this.#mayWrite(file);
     const typed = await contentOf(nameOf(file), content);
-    if (typed.text !== null) this.#parts.check?.(file, typed.text);
+    this.#parts.check(file, typed.text);
     return this.#write({ ...file, ...typed, owner: this.#author(), key: this.#keyFor(file), ...options });
   }
 
   /** Puts text behind what is there, also where somebody else does the same at the same moment. */
   async append(path: string, text: string, expected?: number): Promise<Written> {
     const file = parsePath(path);
-    await this.#parts.access.toWrite(file, this.#actor);
+    await this.#mayWrite(file);
     for (let attempt = 1; ; attempt++) {
       const [row] = await this.#store(file.share).read([file]);
       if (row?.binary) throw new UserError(`${formatPath(file)} is no text: nothing can be put behind it.`);
@@ -144,7 +144,7 @@ export class FileSystem {
 
   async makeFolder(path: string): Promise<void> {
     const file = parsePath(path);
-    await this.#parts.access.toWrite(file, this.#actor);
+    await this.#mayWrite(file);
     if (await this.#isFolder(file)) return;
     const row = { ...file, contentType: folderType, text: null, owner: this.#author(), expected: 0 };
     await this.#write({ ...row, key: this.#keyFor(file) });
@@ -153,7 +153,7 @@ export class FileSystem {
   /** Removes a file, or a folder with everything in it. Returns the paths of the files that were there. */
   async remove(path: string, options: { readonly recursive?: boolean | undefined } = {}): Promise<string[]> {
     const file = parsePath(path);
-    await this.#parts.access.toWrite(file, this.#actor);
+    await this.#mayWrite(file);
     const store = this.#store(file.share);
     const all = await store.list(file.share, file.path, null, listedMax);
     const below = all.filter((one) => one.path !== file.path);
@@ -162,7 +162,7 @@ export class FileSystem {
         `${formatPath(file)} is a folder with ${below.length} files: say recursive to remove them all.`,
       );
     }
-    for (const one of below) await this.#parts.access.toWrite({ share: file.share, path: one.path }, this.#actor);
+    for (const one of below) await this.#mayWrite({ share: file.share, path: one.path });
     const paths = below.length > 0 ? all.map((one) => one.path) : [file.path];
     const gone = await store.remove(file.share, paths, this.#keyFor(file));
     if (gone.length === 0) throw missing(file);
@@ -172,7 +172,7 @@ export class FileSystem {
   /** Brings back an old version, by default the newest: also of a file that was deleted. */
   async restore(path: string, version?: number): Promise<Written> {
     const file = parsePath(path);
-    await this.#parts.access.toWrite(file, this.#actor);
+    await this.#mayWrite(file);
     const store = this.#store(file.share);
     const versions = await store.versions(file);
     const wanted = version ?? versions[0]?.version;
@@ -182,8 +182,13 @@ export class FileSystem {
       throw new UserError(`${formatPath(file)} has no such version to restore. Versions kept: ${known || "none"}.`);
     }
     const { contentType, text, binary, owner, eventId } = old;
-    if (text !== null) this.#parts.check?.(file, text);
+    this.#parts.check(file, text);
     return this.#write({ ...file, contentType, text, binary, owner, eventId, key: this.#keyFor(file) });
+  }
+
+  /** What was read by this operation counts to what was shown, too. */
+  #mayWrite(file: FilePath): Promise<void> {
+    return this.#parts.access.toWrite(file, { ...this.#actor, sources: [...this.#actor.sources, ...this.#shown] });
   }
 
   async #find(file: FilePath): Promise<FileRow | undefined> {

@@ -1,13 +1,10 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { type AgentRow, Agents } from "../../src/database/agents.ts";
-import { FileAccess } from "../../src/database/file-access.ts";
-import { Files } from "../../src/database/files.ts";
+import type { AgentRow } from "../../src/database/agents.ts";
 import { UserError } from "../../src/lib/errors.ts";
 import type { RoomId } from "../../src/lib/ids.ts";
-import { Access } from "../../src/vfs/access.ts";
 import { FileSystem } from "../../src/vfs/file-system.ts";
 import type { Actor } from "../../src/vfs/place.ts";
-import { actorOf } from "../support/actor.ts";
+import { actorOf, shares } from "../support/actor.ts";
 import { onEachDatabase } from "../support/database.ts";
 import { addAgent, newKey, newRoom, setMember } from "../support/rows.ts";
 
@@ -21,10 +18,7 @@ onEachDatabase((database) => {
   });
 
   const open = (fields: Partial<Actor> = {}, key = newKey()): FileSystem => {
-    const files = new Files(database());
-    const stores = { agents: files, users: files, rooms: files };
-    const access = new Access(new FileAccess(database()), new Agents(database()));
-    return new FileSystem({ access, stores, limits: { file: 1_000, root: 5_000 } }, actorOf(agent, room, fields), key);
+    return new FileSystem(shares(database()), actorOf(agent, room, fields), key);
   };
   const inRoom = (name: string, of: RoomId = room) => `rooms:/${of}/${name}`;
 

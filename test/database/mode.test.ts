@@ -58,7 +58,14 @@ onEachDatabase((database) => {
     });
     const { mode = "delete", ...rest } = call;
     const agent = makeAgent("helper", { mode });
-    const defaults = { roomId: here, input: {}, level: "admin", by: "model", sources: [here] } as const;
+    const defaults = {
+      roomId: here,
+      input: {},
+      kind: tool.kind,
+      level: "admin",
+      by: "model",
+      sources: [here],
+    } as const;
     const parts = { rooms: new Rooms(database()), history: new History(database()) };
     return gate({ ...defaults, ...rest, agent, tool: definition }, parts);
   };

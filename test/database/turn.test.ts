@@ -21,6 +21,7 @@ import type { AgentName } from "../../src/lib/ids.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createChatModel } from "../../src/model/chat.ts";
 import { tool as sendMessage } from "../../src/tools/send-message.ts";
+import { shares } from "../support/actor.ts";
 import { onEachDatabase } from "../support/database.ts";
 import { newKey, newRoom, newUser, rightsOf, setMember, wake } from "../support/rows.ts";
 import { type ModelRequest, ScriptedModel, say, toolName, userText } from "../support/scripted-model.ts";
@@ -75,6 +76,7 @@ onEachDatabase((database) => {
       rights,
       rooms,
       history: new History(db),
+      files: shares(db),
       turns,
       renders: new Renders(db),
       view: new View(db, { clock: systemClock, serverName: "test", rights, defaultModel: () => "m", guides: [] }),
