@@ -51,6 +51,7 @@ export async function startBridge(
     const { service, client, directory } = parts;
 
     await parts.rights.configure(config.permissions);
+    await parts.book.start();
     for (const seed of config.agents) await directory.seed(seed, serverName);
     for (const { roomId, userId, membership } of await parts.rooms.ownMemberships())
       service.remember(roomId, userId, membership);

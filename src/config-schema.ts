@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { each } from "./agent/budget.ts";
 import { actorKind, levels } from "./agent/permissions.ts";
-import { type AgentSettings, agentFields, refusedAgentFields, text } from "./agent/settings.ts";
+import { type AgentSettings, agentFields, budgetLimit, refusedAgentFields, text } from "./agent/settings.ts";
 import type { AgentName, RoomId, UserId } from "./lib/ids.ts";
 import { isRoomId, isServerName, isUserId } from "./lib/matrix-id.ts";
 import { section } from "./lib/problems.ts";
@@ -73,6 +74,30 @@ export interface ConfiguredAgent {
   readonly settings: AgentSettings;
 }
 
+const budgetsBy = (isKey: (key: string) => boolean, key: string, example: string) =>
+  z
+    .record(
+      z.string().refine((name) => name === each || isKey(name), `expected ${key}, or "${each}" for each`),
+      budgetLimit(),
+      `budgets such as ${example}`,
+    )
+    .optional();
+
+const budgetsSection = section({
+  bridge: budgetLimit().optional(),
+  agents: budgetsBy(isAgentName, "an agent's name", '"*": { usd: 2 }'),
+  rooms: budgetsBy(isRoomId, "a room id", '"*": { usd: 2 }'),
+  requesters: budgetsBy(isUserId, "a full user id", '"@you:example.org": { usd: 2 }'),
+});
+
+const dollars = "US dollars per million tokens, 0 or more";
+const perMillion = () => z.number(dollars).min(0, dollars);
+const priceSection = section({
+  prompt: perMillion(),
+  cached: perMillion().optional(),
+  completion: perMillion(),
+});
+
 const shape = section({
   homeserver: section({
     url: webUrl("http://127.0.0.1:8008"),
@@ -92,6 +117,10 @@ const shape = section({
     .default({}),
   controlRoom: z.custom<RoomId>((room) => typeof room === "string" && isRoomId(room), roomId).optional(),
   agents: z.record(z.string().refine(isAgentName, `expected ${agentName}`), agentSection, agents).default({}),
+  budgets: budgetsSection.default({}),
+  prices: z
+    .record(z.string(), priceSection, "prices by model, such as some/model: { prompt: 3, completion: 15 }")
+    .default({}),
   logLevel: z.enum(logLevels, `one of ${logLevels.join(", ")}`).default("info"),
 });
 

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { z } from "zod";
+import type { ConfiguredBudgets, Price } from "./agent/budget.ts";
 import type { Permissions } from "./agent/permissions.ts";
 import { type ConfiguredAgent, configSchema } from "./config-schema.ts";
 import type { DemoEnvironment } from "./demo/demo-config.ts";
@@ -32,6 +33,10 @@ export interface Config {
   readonly files: { readonly quotaMegabytes: number };
   readonly permissions: Permissions;
   readonly controlRoom: RoomId | undefined;
+  /** Per day (UTC). */
+  readonly budgets: ConfiguredBudgets;
+  /** By the model's name, where the provider reports none. */
+  readonly prices: Readonly<Record<string, Price>>;
   readonly agents: readonly ConfiguredAgent[];
   readonly logLevel: string;
   /** What the operator should hear at start. */

@@ -1,7 +1,9 @@
 import { Registry } from "prom-client";
 import { AgentDirectory } from "./agent/agent.ts";
+import { BudgetBook } from "./agent/budget.ts";
 import type { AnyCommand } from "./agent/command.ts";
 import { checkDefinition } from "./agent/definition.ts";
+import { MeteredModel } from "./agent/metered-model.ts";
 import type { Mind } from "./agent/mind.ts";
 import { Rights } from "./agent/rights.ts";
 import { TurnRunner } from "./agent/runner.ts";
@@ -12,6 +14,7 @@ import { Toolbox } from "./agent/toolbox.ts";
 import { View } from "./agent/view.ts";
 import { WakeKeeper } from "./agent/wake.ts";
 import type { Config } from "./config.ts";
+import { Budgets } from "./database/budgets.ts";
 import type { Database } from "./database/connection.ts";
 import { Events } from "./database/events.ts";
 import { History } from "./database/history.ts";
@@ -160,13 +163,15 @@ export async function wire({ config, registration, database, notifier, queue, lo
     guides: await loadGuides(serverName),
   });
   const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
-  const model = createChatModel({ baseUrl: config.model.baseUrl, apiKey: config.model.apiKey ?? "", clock, log });
   const files = openShares(database, {
     shipped: await loadShipped(),
     since: clock.now(),
     quotaMegabytes: config.files.quotaMegabytes,
     check: checkDefinition,
   });
+  const book = new BudgetBook(new Budgets(database), config.budgets, config.prices);
+  const chat = createChatModel({ baseUrl: config.model.baseUrl, apiKey: config.model.apiKey ?? "", clock, log });
+  const model = new MeteredModel({ model: chat, book, clock, log });
   const mind: Mind = {
     clock,
     log,
@@ -180,17 +185,15 @@ export async function wire({ config, registration, database, notifier, queue, lo
     toolbox,
     renders: new Renders(database),
     model,
-    submodels: new Submodels(
-      model,
-      clock,
-      (agent) => agent.settings.submodel ?? config.model.submodel ?? view.modelOf(agent),
-    ),
+    submodels: new Submodels(model, (agent) => agent.settings.submodel ?? config.model.submodel ?? view.modelOf(agent)),
+    book,
+    onBudgetReached: (reached) => log.warn(reached.message),
     onOutbox: (roomIds) => delivery.nudge(roomIds),
     onThought: (agent) => thoughts.nudge(agent),
     onRead: (agent, roomId, eventId, answered) => receipts.read(agent.userId, roomId, eventId, answered),
     showWork: (agent, roomId) => typing.show(agent, roomId),
   };
-  const keeper = new WakeKeeper({ queue, turns, agents: directory.table, renders: mind.renders, clock, log });
+  const keeper = new WakeKeeper({ queue, turns, agents: directory.table, renders: mind.renders, book, clock, log });
   const runner = new TurnRunner(mind, notifier, (conversations) => keeper.sendSoon(conversations));
   metrics.running(() => runner.running);
   const commands = new Commands((await loadAll<readonly AnyCommand[]>("commands", "commands")).flat(), {
@@ -249,6 +252,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
     rooms,
     delivery,
     thoughts,
+    book,
     runner,
     router,
     keeper,

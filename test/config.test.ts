@@ -51,6 +51,8 @@ describe("configuration", () => {
       controlRoom: undefined,
       agents: [],
       logLevel: "info",
+      budgets: {},
+      prices: {},
       warnings: [],
     });
   });
@@ -99,6 +101,24 @@ databse: {}
       expect.stringMatching(/^agents\[".."\]: expected an agent's name/),
       expect.stringMatching(/^logLevel: found "loud", expected one of trace/),
       'unknown key "databse", did you mean "database"?',
+    ]);
+  });
+
+  it("names what is wrong with budgets and prices", async () => {
+    const lines = await refusal(`${minimal}
+budgets:
+  bridge: { tokens: -1 }
+  agents: { Helper: { usd: 1 } }
+  rooms: { "*": { euro: 1 } }
+  requesters: { "@you:example.org": 5 }
+prices: { some/model: { prompt: 3 } }
+`);
+    expect(lines).toEqual([
+      "budgets.bridge.tokens: found -1, expected a whole number of tokens, 0 or more",
+      'budgets.agents.Helper: expected an agent\'s name, or "*" for each',
+      expect.stringMatching(/^budgets.rooms\["\*"\]: unknown key "euro"/),
+      'budgets.requesters["@you:example.org"]: found 5, expected settings (tokens, usd)',
+      'prices["some/model"].completion: missing, expected US dollars per million tokens, 0 or more',
     ]);
   });
 

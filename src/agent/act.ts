@@ -1,7 +1,7 @@
 import { functionResult } from "../context/ephemeris.ts";
 import { oneCallAtATime, thinkBeforeCalling } from "../context/reminders.ts";
 import type { Conversation } from "../database/routing.ts";
-import type { StepUsage, TakenWake } from "../database/turns.ts";
+import type { TakenWake } from "../database/turns.ts";
 import type { RoomId } from "../lib/ids.ts";
 import { parse } from "../lmml/parse.ts";
 import { render } from "../lmml/render.ts";
@@ -66,15 +66,12 @@ async function carryOut(
   if (step.done) return { acting: step.done, waiting: [] };
   const prepared = refusal === undefined ? prepare(mind.toolbox, agent, call) : { refusal };
   let outcome: ToolOutcome;
-  let usage: StepUsage | undefined;
   if ("refusal" in prepared) outcome = { result: prepared.refusal };
   else if (step.interrupted && !prepared.tool.repeatable) outcome = { result: outcomeUnknown };
   else {
     if (!prepared.tool.repeatable) await journal.begin(step.n, name);
     const origin = originInTurn(agent, turn, wakes, { key: keyOfStep(state, step.n), sources: state.sources, signal });
-    const context = await toolContext(mind, origin);
-    outcome = await operate(prepared, context, mind.history);
-    usage = context.submodel.spent;
+    outcome = await operate(prepared, await toolContext(mind, origin), mind.history);
   }
   const { outbox = [], sources = [], endsTurn: ends = false, speaksIn } = outcome;
   const result = render(functionResult(id, outcome.result));
@@ -85,7 +82,6 @@ async function carryOut(
     result: acting,
     outbox,
     ephemeris: [result],
-    usage,
     sources,
     ends: endsTurn(ends),
   });

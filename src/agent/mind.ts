@@ -5,9 +5,10 @@ import type { Turns } from "../database/turns.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { AgentName, EventId, RoomId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
-import type { ChatModel } from "../model/chat.ts";
 import type { FileSystemParts } from "../vfs/file-system.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
+import type { BudgetBook, BudgetReached } from "./budget.ts";
+import type { MeteredModel } from "./metered-model.ts";
 import type { Rights } from "./rights.ts";
 import type { Submodels } from "./submodel.ts";
 import type { Toolbox } from "./toolbox.ts";
@@ -26,10 +27,13 @@ export interface Mind {
   readonly renders: Renders;
   readonly view: View;
   readonly toolbox: Toolbox;
-  readonly model: ChatModel;
+  readonly model: MeteredModel;
   readonly submodels: Submodels;
+  readonly book: BudgetBook;
   /** Something waits to be sent into these rooms. */
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
+  /** A turn ends for want of money. */
+  readonly onBudgetReached: (reached: BudgetReached) => void;
   /** The agent has thought or done something. */
   readonly onThought: (agent: AgentName) => void;
   /** The agent has read its room up to this event; `answered` says whether its answer already tells so. */

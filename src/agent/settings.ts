@@ -77,6 +77,13 @@ const prompt = "text, or null for none";
 const timeZone = "the name of a time zone, such as Europe/Berlin or UTC";
 const avatar = "an uploaded image as mxc://SERVER/ID, or null for none";
 
+/** What may be spent on one day (UTC); what is not said has no limit. */
+export const budgetLimit = () =>
+  section({
+    tokens: z.int("a whole number of tokens, 0 or more").min(0, "a whole number of tokens, 0 or more").optional(),
+    usd: z.number("US dollars, 0 or more").min(0, "US dollars, 0 or more").optional(),
+  });
+
 /** The fields of `agent.json`, each with its default. */
 export const agentFields = {
   /** null: the agent's name. */
@@ -113,6 +120,8 @@ export const agentFields = {
   answer: oneOf(["tool", "text"]).default("tool"),
   /** Which messages it answers: `auto` in company only those meant for it, and all when it is alone with one person. */
   reply: oneOf(["auto", "mention", "always"]).default("auto"),
+  /** What the agent may spend on one day (UTC), beside the operator's budgets. */
+  budget: budgetLimit().nullable().default(null),
   maxConcurrentTurns: wholeFrom(1, 32).default(4),
   /** Steps of one turn. */
   maxIterations: wholeFrom(1, 25).default(10),

@@ -1,13 +1,11 @@
 import { beginning } from "../context/measure.ts";
-import type { StepUsage } from "../database/turns.ts";
-import type { Clock } from "../lib/clock.ts";
 import { UserError } from "../lib/errors.ts";
-import { digest, type RoomId } from "../lib/ids.ts";
+import { digest, type RoomId, type UserId } from "../lib/ids.ts";
 import { element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
-import type { ChatModel } from "../model/chat.ts";
 import { ModelError } from "../model/failure.ts";
 import type { Agent } from "./agent.ts";
+import type { MeteredModel } from "./metered-model.ts";
 
 /** Characters of a text that a submodel reads; of a longer one, the beginning. */
 export const submodelCharsMax = 200_000;
@@ -19,32 +17,32 @@ const instructions = `You answer one question about one text, which stands in th
 export interface Submodel {
   /** Throws a UserError when the model does not answer, or the signal's reason. */
   ask(question: string, text: string): Promise<string>;
-  /** What was used so far; it is recorded with the operation. */
-  readonly spent: StepUsage | undefined;
+}
+
+interface Operation {
+  readonly agent: Agent;
+  readonly roomId: RoomId;
+  readonly requesters: readonly UserId[];
+  readonly key: string;
+  readonly signal: AbortSignal;
 }
 
 export class Submodels {
-  readonly #model: ChatModel;
-  readonly #clock: Clock;
+  readonly #model: Pick<MeteredModel, "ask">;
   readonly #nameFor: (agent: Agent) => string;
 
   /** `nameFor`: the name of the model that answers for an agent. */
-  constructor(model: ChatModel, clock: Clock, nameFor: (agent: Agent) => string) {
+  constructor(model: Pick<MeteredModel, "ask">, nameFor: (agent: Agent) => string) {
     this.#model = model;
-    this.#clock = clock;
     this.#nameFor = nameFor;
   }
 
-  /** The submodel for one operation of an agent. */
-  for({ agent, roomId, signal }: { agent: Agent; roomId: RoomId; signal: AbortSignal }): Submodel {
+  /** The submodel for one operation of an agent; `key` is the operation's. */
+  for({ agent, roomId, requesters, key, signal }: Operation): Submodel {
     const model = this.#nameFor(agent);
-    let spent: StepUsage | undefined;
+    let asked = 0;
     return {
-      get spent() {
-        return spent;
-      },
       ask: async (question, text) => {
-        const started = this.#clock.monotonic();
         const truncated = text.length > submodelCharsMax;
         const content = render(element("content", { truncated }, beginning(text, submodelCharsMax)));
         const request = {
@@ -58,28 +56,14 @@ export class Submodels {
           parallelToolCalls: true,
           sessionId: digest("submodel", agent.name, roomId),
         };
-        const { text: answer, usage } = await this.#model.complete(request, signal).catch((error: unknown) => {
+        const payer = { key: digest(key, ++asked), turnId: null, agent, roomId, requesters };
+        const { text: answer } = await this.#model.ask(request, payer, signal).catch((error: unknown) => {
           if (error instanceof ModelError)
             throw new UserError("The model that reads for you does not answer. Try again later, or read it yourself.");
           throw error;
         });
-        const milliseconds = Math.round(this.#clock.monotonic() - started);
-        spent = together(spent, { ...usage, model, milliseconds });
         return answer === "" ? "No answer." : beginning(answer, answerCharsMax);
       },
     };
   }
 }
-
-const together = (before: StepUsage | undefined, now: StepUsage): StepUsage => ({
-  ...now,
-  promptTokens: now.promptTokens + (before?.promptTokens ?? 0),
-  cachedTokens: now.cachedTokens + (before?.cachedTokens ?? 0),
-  completionTokens: now.completionTokens + (before?.completionTokens ?? 0),
-  costUsd:
-    now.costUsd === undefined && before?.costUsd === undefined
-      ? undefined
-      : (now.costUsd ?? 0) + (before?.costUsd ?? 0),
-  estimated: now.estimated || (before?.estimated ?? false),
-  milliseconds: now.milliseconds + (before?.milliseconds ?? 0),
-});

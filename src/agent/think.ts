@@ -14,7 +14,7 @@ import { digest, HOME } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import type { ToolCall } from "../model/completion.ts";
-import { asked, threadOf } from "./cause.ts";
+import { asked, requesters, threadOf } from "./cause.ts";
 import { parametersOf } from "./operation.ts";
 import { utter } from "./speech.ts";
 import { addSources, announce, callId, keyOfStep, type TurnState } from "./turn-state.ts";
@@ -50,7 +50,6 @@ export async function think(
     mind.onRead(agent, turn.roomId, sight.unread, () => state.spoke);
   }
   const prompt = layout(sight.world, settings.layout);
-  const started = clock.monotonic();
   // The render is kept while the model works: it must be findable for a redaction that comes meanwhile.
   const [completion] = await Promise.all([
     model.complete(
@@ -65,6 +64,13 @@ export async function think(
         parallelToolCalls: !settings.agentFlags.includes("PreventParallelFunctionCalls"),
         sessionId: digest("session", turn.agent, turn.roomId),
       },
+      {
+        key: `${turn.id}.${step.n}`,
+        turnId: turn.id,
+        agent,
+        roomId: turn.roomId,
+        requesters: requesters(wakes, agent.owner),
+      },
       state.signal,
     ),
     renders.keep({
@@ -75,7 +81,7 @@ export async function think(
       eventIds: prompt.eventIds,
     }),
   ]);
-  const { text, thought: reasoning, toolCalls: calls } = completion;
+  const { text, thought: reasoning, toolCalls: calls, milliseconds, reservation } = completion;
   const speech = settings.answer === "text" && calls.length === 0 ? speak(state, text, wakes, step.n) : [];
   const silent = asked(wakes) && !state.spoke && speech.length === 0;
   const thinking: Thinking = {
@@ -92,7 +98,7 @@ export async function think(
     result: thinking,
     outbox: speech,
     ephemeris: entriesOf(state, thinking).map((entry) => render(entry)),
-    usage: { ...completion.usage, model: view.modelOf(agent), milliseconds: Math.round(clock.monotonic() - started) },
+    usage: { ...completion.usage, model: view.modelOf(agent), milliseconds, reservation },
     sources: state.sources,
     seen: sight.seen,
     ends: thinking.ends,

@@ -1,10 +1,12 @@
 import { systemEvent } from "../context/ephemeris.ts";
+import type { Refusal } from "../database/budgets.ts";
 import type { Conversation } from "../database/routing.ts";
-import type { ClaimedTurn, TakenWake } from "../database/turns.ts";
-import { HOME } from "../lib/ids.ts";
+import type { ClaimedTurn } from "../database/turns.ts";
+import { digest, HOME, type RoomId } from "../lib/ids.ts";
 import { render } from "../lmml/render.ts";
 import { act } from "./act.ts";
 import type { Agent } from "./agent.ts";
+import { type BudgetBook, BudgetReached } from "./budget.ts";
 import { asked, threadOf } from "./cause.ts";
 import type { Mind } from "./mind.ts";
 import { utter } from "./speech.ts";
@@ -38,42 +40,75 @@ export async function workTurn(
     reminded: false,
     calls: 0,
   };
-  for (let iteration = 1; iteration <= agent.settings.maxIterations; iteration++) {
-    signal.throwIfAborted();
-    const taken = iteration === 1 ? turn.wakes : null;
-    const wakes = taken ?? (await mind.turns.absorb(turn, { more: !state.journal.replays }));
-    const { thinking, waiting } = await think(state, wakes);
-    if (thinking.ends) return waiting;
-    if (thinking.calls.length === 0) state.reminded = true;
-    const ended = await act(state, thinking, wakes);
-    if (ended) return ended;
+  try {
+    for (let iteration = 1; iteration <= agent.settings.maxIterations; iteration++) {
+      signal.throwIfAborted();
+      const taken = iteration === 1 ? turn.wakes : null;
+      const wakes = taken ?? (await mind.turns.absorb(turn, { more: !state.journal.replays }));
+      const { thinking, waiting } = await think(state, wakes);
+      if (thinking.ends) return waiting;
+      if (thinking.calls.length === 0) state.reminded = true;
+      const ended = await act(state, thinking, wakes);
+      if (ended) return ended;
+    }
+  } catch (error) {
+    if (!(error instanceof BudgetReached)) throw error;
+    mind.onBudgetReached(error);
+    return endEarly(state, "budget", error.message, budgetNotice(mind.book, turn.roomId, error.refusal));
   }
-  return reachLimit(state, await mind.turns.absorb(turn, { more: false }));
+  return endEarly(state, "limit", `It reached its limit of ${agent.settings.maxIterations} steps.`, {
+    text: "I came to the limit of my steps before I had an answer. Ask me again, perhaps in smaller pieces.",
+    unlessHeard: true,
+  });
 }
 
-async function reachLimit(state: TurnState, wakes: readonly TakenWake[]): Promise<Conversation[]> {
+/** What people hear of an end that the agent did not choose. */
+interface Notice {
+  readonly text: string;
+  /** The room hears this notice once. Without it, once for the turn. */
+  readonly key?: string;
+  /** Whoever has had an answer needs no notice. */
+  readonly unlessHeard?: boolean;
+}
+
+async function endEarly(state: TurnState, name: string, why: string, told: Notice): Promise<Conversation[]> {
   const { mind, agent, turn, journal } = state;
-  const limit = `The turn ended: it reached its limit of ${agent.settings.maxIterations} steps.`;
-  const step = journal.take("limit");
+  const wakes = await mind.turns.absorb(turn, { more: false });
+  const step = journal.take(name);
   const notice =
-    asked(wakes) && !state.spoke && turn.roomId !== HOME
+    asked(wakes) && turn.roomId !== HOME && !(told.unlessHeard && state.spoke)
       ? utter({
           sender: agent.userId,
           roomId: turn.roomId,
-          text: "I came to the limit of my steps before I had an answer. Ask me again, perhaps in smaller pieces.",
+          text: told.text,
           threadId: threadOf(wakes),
           notice: true,
-          key: keyOfStep(state, step.n),
+          key: told.key ?? keyOfStep(state, step.n),
         })
       : [];
   const waiting = await journal.commit({
     n: step.n,
-    name: "limit",
+    name,
     result: {},
     outbox: notice,
-    ephemeris: [render(systemEvent(mind.clock.now(), limit))],
+    ephemeris: [render(systemEvent(mind.clock.now(), `The turn ended: ${why}`))],
     ends: true,
   });
   announce(state, notice);
   return waiting;
+}
+
+/** Says which budget it is, not how large: rooms may hold strangers. Once for each day and limit. */
+function budgetNotice(book: BudgetBook, roomId: RoomId, { scope, key, day }: Refusal): Notice {
+  const names = {
+    bridge: "This bridge's budget",
+    agent: "My budget",
+    room: "This room's budget",
+    requester: `The budget of ${key}`,
+  };
+  const { tokens, usd } = book.limit(scope, key);
+  return {
+    text: `${names[scope]} for today is used up. Ask me again after midnight UTC.`,
+    key: digest("budget", roomId, scope, key, day, tokens ?? "", usd ?? ""),
+  };
 }

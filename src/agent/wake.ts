@@ -6,6 +6,7 @@ import type { Turns } from "../database/turns.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import type { BudgetBook } from "./budget.ts";
 
 /** Storing a wake and sending its job are two statements; a death between them costs this long at most. */
 const passEveryMs = 30_000;
@@ -16,15 +17,25 @@ export class WakeKeeper {
   readonly #turns: Turns;
   readonly #agents: Agents;
   readonly #renders: Renders;
+  readonly #book: BudgetBook;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #stopped = new AbortController();
 
-  constructor(parts: { queue: Queue; turns: Turns; agents: Agents; renders: Renders; clock: Clock; log: Log }) {
+  constructor(parts: {
+    queue: Queue;
+    turns: Turns;
+    agents: Agents;
+    renders: Renders;
+    book: BudgetBook;
+    clock: Clock;
+    log: Log;
+  }) {
     this.#queue = parts.queue;
     this.#turns = parts.turns;
     this.#agents = parts.agents;
     this.#renders = parts.renders;
+    this.#book = parts.book;
     this.#clock = parts.clock;
     this.#log = parts.log;
   }
@@ -71,5 +82,6 @@ export class WakeKeeper {
     await this.send(await this.#agents.wakeByTimer());
     await this.send(await this.#turns.unread());
     await this.#renders.forgetOld();
+    await this.#book.keep();
   }
 }

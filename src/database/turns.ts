@@ -1,5 +1,6 @@
 import type { WakeReason } from "../context/types.ts";
 import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
+import { type Amount, settleReservation } from "./budgets.ts";
 import type { Database, Json } from "./connection.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import type { Conversation } from "./routing.ts";
@@ -42,8 +43,8 @@ export interface Step {
   readonly result: Json;
 }
 
-/** What the model calls of a step consumed. */
-export interface StepUsage {
+/** What the model call of a step consumed. */
+interface StepUsage {
   readonly model: string;
   readonly promptTokens: number;
   readonly cachedTokens: number;
@@ -51,7 +52,14 @@ export interface StepUsage {
   readonly costUsd: number | undefined;
   readonly estimated: boolean;
   readonly milliseconds: number;
+  /** What was reserved for the call is settled under this key. */
+  readonly reservation: string | undefined;
 }
+
+const spentBy = ({ promptTokens, completionTokens, costUsd }: StepUsage): Amount => ({
+  tokens: promptTokens + completionTokens,
+  usd: costUsd ?? 0,
+});
 
 export interface StepCommit {
   readonly n: number;
@@ -209,12 +217,13 @@ export class Turns {
           select agent, room_id, ${step.seen ?? 0}::float8 from live where ${step.seen !== undefined}
           on conflict (agent, room_id) do update set seen_position = greatest(conversations.seen_position, excluded.seen_position)
         ), used as (
-          insert into usage (turn_id, n, agent, room_id, model, prompt_tokens, cached_tokens, completion_tokens, cost_usd, estimated, milliseconds)
-          select id, ${step.n}, agent, room_id, ${usage?.model ?? ""}, ${usage?.promptTokens ?? 0}::int, ${usage?.cachedTokens ?? 0}::int,
+          insert into usage (turn_id, n, agent, room_id, requesters, model, prompt_tokens, cached_tokens, completion_tokens, cost_usd, estimated, milliseconds)
+          select id, ${step.n}, agent, room_id, requesters, ${usage?.model ?? ""}, ${usage?.promptTokens ?? 0}::int, ${usage?.cachedTokens ?? 0}::int,
             ${usage?.completionTokens ?? 0}::int, ${usage?.costUsd ?? null}::float8, ${usage?.estimated ?? false}, ${usage?.milliseconds ?? 0}::int
           from live where ${usage !== undefined}
           on conflict do nothing
-        ), thought as (
+        ), ${usage?.reservation === undefined ? sql`` : sql`${settleReservation(sql, usage.reservation, spentBy(usage), "live")},`}
+        thought as (
           insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources)
           select a.user_id, live.room_id, live.id, ${step.n}, e.part, e.entry, live.sources
           from live join agents a on a.name = live.agent,

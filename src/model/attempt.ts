@@ -8,10 +8,12 @@ interface AttemptOptions {
   readonly client: OpenAI;
   readonly clock: Clock;
   readonly idleTimeoutMs: number;
+  /** Told of the characters of the answer so far. */
+  readonly onArrival: (chars: number) => void;
 }
 
 /** A signal that aborts with a StreamError when `heard` was not called for `idleTimeoutMs`. */
-const watchSilence = ({ clock, idleTimeoutMs }: AttemptOptions) => {
+const watchSilence = ({ clock, idleTimeoutMs }: Pick<AttemptOptions, "clock" | "idleTimeoutMs">) => {
   const silence = new AbortController();
   const done = new AbortController();
   let last = clock.monotonic();
@@ -73,6 +75,7 @@ export const attemptOnce = async (
     for await (const chunk of chunks) {
       empty = false;
       builder.add(chunk);
+      options.onArrival(builder.chars);
     }
     throwIfInterrupted();
     if (empty) throw new StreamError(`no event stream, but: ${beginning}`);

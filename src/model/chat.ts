@@ -11,9 +11,9 @@ import { type ChatRequest, requestBody } from "./request.ts";
 export interface ChatModel {
   /**
    * One answer, whole or not at all: nothing of a failed attempt is returned. Throws a ModelError after the last
-   * attempt, or the signal's reason as soon as it is aborted.
+   * attempt, or the signal's reason as soon as it is aborted. `onArrival` hears of the characters of the answer so far.
    */
-  complete(request: ChatRequest, signal: AbortSignal): Promise<Completion>;
+  complete(request: ChatRequest, signal: AbortSignal, onArrival?: (chars: number) => void): Promise<Completion>;
 }
 
 export interface ChatModelOptions {
@@ -77,14 +77,14 @@ export const createChatModel = (options: ChatModelOptions): ChatModel => {
   /** Models that have refused images: they are sent none until the next start. */
   const blind = new Set<string>();
 
-  const complete = async (request: ChatRequest, signal: AbortSignal): Promise<Completion> => {
+  const complete: ChatModel["complete"] = async (request, signal, onArrival = () => {}) => {
     let showing = !blind.has(request.model) && request.messages.some(({ images = [] }) => images.length > 0);
     let waitMs = 0;
     for (let attempt = 1; ; attempt += 1) {
       try {
         if (waitMs > 0) await clock.sleep(waitMs, signal);
         const body = requestBody(request, hostname, { blind: !showing });
-        return await attemptOnce(body, { client, clock, idleTimeoutMs }, signal);
+        return await attemptOnce(body, { client, clock, idleTimeoutMs, onArrival }, signal);
       } catch (error) {
         signal.throwIfAborted();
         const failure = diagnose(error, clock.now());

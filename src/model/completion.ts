@@ -82,6 +82,14 @@ export class CompletionBuilder {
     return this.#finishReason !== undefined;
   }
 
+  /** Characters of the answer so far: what it says, thinks and asks for. */
+  get chars(): number {
+    return this.#calls.reduce(
+      (chars, call) => chars + call.name.length + call.arguments.length,
+      this.#content.length + this.#reasoning.length,
+    );
+  }
+
   /** Throws a StreamError for what is no chunk and for one that reports an error. */
   add(chunk: unknown): void {
     const parsed = chunkSchema.safeParse(chunk);

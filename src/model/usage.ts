@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { ChatRequest } from "./request.ts";
 
 /** What one model call consumed. */
 export interface Usage {
@@ -22,6 +23,16 @@ export const usageRecord = z.object({
 
 /** A rule of thumb for text of any language and any tokenizer: four characters are a token. */
 const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
+
+/** An image, whatever its size: providers scale it down to about this many tokens. */
+const imageTokens = 1_500;
+
+/** Tokens of what a request sends. */
+export const estimatePrompt = ({ messages, tools }: ChatRequest): number => {
+  const images = messages.reduce((count, message) => count + (message.images?.length ?? 0), 0);
+  const text = messages.map((message) => ({ ...message, images: undefined }));
+  return estimateTokens(JSON.stringify([text, tools])) + images * imageTokens;
+};
 
 export const readUsage = (record: z.infer<typeof usageRecord>): Usage => ({
   promptTokens: record.prompt_tokens,

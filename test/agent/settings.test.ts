@@ -17,6 +17,7 @@ describe("agent settings", () => {
     expect(parse({})).toEqual({
       displayName: null,
       avatar: null,
+      budget: null,
       model: null,
       submodel: null,
       systemPrompt: "You are a helpful assistant.",

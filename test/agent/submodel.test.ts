@@ -5,6 +5,7 @@ import { UserError } from "../../src/lib/errors.ts";
 import { HOME } from "../../src/lib/ids.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createChatModel } from "../../src/model/chat.ts";
+import type { ChatRequest } from "../../src/model/request.ts";
 import { makeAgent } from "../support/agents.ts";
 import { ScriptedModel, userText } from "../support/scripted-model.ts";
 
@@ -16,8 +17,10 @@ afterEach(() => model.stop());
 
 const submodel = () => {
   const chat = createChatModel({ baseUrl: model.url, apiKey: "", clock: systemClock, log: silentLog });
-  const signal = new AbortController().signal;
-  return new Submodels(chat, systemClock, () => "fast").for({ agent: makeAgent("helper"), roomId: HOME, signal });
+  const unmetered = { ask: (request: ChatRequest, _: unknown, signal: AbortSignal) => chat.complete(request, signal) };
+  const { signal } = new AbortController();
+  const operation = { agent: makeAgent("helper"), roomId: HOME, requesters: [], key: "key", signal };
+  return new Submodels(unmetered, () => "fast").for(operation);
 };
 
 test("the text stands in an element that nothing in it can close", async () => {

@@ -1,28 +1,19 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
 import { AgentDirectory } from "../../src/agent/agent.ts";
-import type { Mind } from "../../src/agent/mind.ts";
 import { outcomeUnknown } from "../../src/agent/operation.ts";
 import type { Rights } from "../../src/agent/rights.ts";
 import { TurnRunner } from "../../src/agent/runner.ts";
 import { parseAgentSettings } from "../../src/agent/settings.ts";
-import { Submodels } from "../../src/agent/submodel.ts";
 import { defineTool, type ToolContext } from "../../src/agent/tool.ts";
-import { Toolbox } from "../../src/agent/toolbox.ts";
-import { View } from "../../src/agent/view.ts";
-import { History } from "../../src/database/history.ts";
 import { nobodyElse } from "../../src/database/notify.ts";
-import { Renders } from "../../src/database/renders.ts";
-import { Rooms } from "../../src/database/rooms.ts";
 import type { Conversation } from "../../src/database/routing.ts";
-import { Turns } from "../../src/database/turns.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { AgentName } from "../../src/lib/ids.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import { createChatModel } from "../../src/model/chat.ts";
 import { tool as sendMessage } from "../../src/tools/send-message.ts";
-import { shares } from "../support/actor.ts";
 import { onEachDatabase } from "../support/database.ts";
+import { mindOf } from "../support/mind.ts";
 import { newKey, newRoom, newUser, rightsOf, setMember, wake } from "../support/rows.ts";
 import { type ModelRequest, ScriptedModel, say, toolName, userText } from "../support/scripted-model.ts";
 
@@ -65,30 +56,9 @@ onEachDatabase((database) => {
     });
   /** A process of its own, as far as turns are concerned. */
   const newProcess = () => {
-    const db = database();
-    const rooms = new Rooms(db);
-    const turns = new Turns(db, newKey());
-    const chat = createChatModel({ baseUrl: model.url, apiKey: "", clock: systemClock, log: silentLog });
-    const mind: Mind = {
-      clock: systemClock,
-      log: silentLog,
-      directory: new AgentDirectory(db, systemClock, silentLog),
-      rights,
-      rooms,
-      history: new History(db),
-      files: shares(db),
-      turns,
-      renders: new Renders(db),
-      view: new View(db, { clock: systemClock, serverName: "test", rights, defaultModel: () => "m", guides: [] }),
-      toolbox: new Toolbox([sendMessage, toolNamed("Once", false), toolNamed("Again", true)]),
-      model: chat,
-      submodels: new Submodels(chat, systemClock, () => "fast"),
-      onOutbox: () => {},
-      onThought: () => {},
-      onRead: () => {},
-      showWork: () => () => {},
-    };
-    return { runner: new TurnRunner(mind, nobodyElse, () => {}), turns };
+    const tools = [sendMessage, toolNamed("Once", false), toolNamed("Again", true)];
+    const mind = mindOf(database(), { modelUrl: model.url, rights, tools });
+    return { runner: new TurnRunner(mind, nobodyElse, () => {}), turns: mind.turns };
   };
   const askFor = (tool: string) => (request: ModelRequest) => ({ call: toolName(request, tool) });
   const answer = (request: ModelRequest) => say(request, conversation.roomId, "done", { final: true });
@@ -124,7 +94,7 @@ onEachDatabase((database) => {
     goOn = async () => {};
   };
 
-  it("what a tool asks a submodel is counted with the tool's step", async () => {
+  it("what a tool asks a submodel is counted as the agent's", async () => {
     const reads = ({ body }: ModelRequest) => body.model === "fast";
     model.on(reads, () => ["seven", { usage: { prompt_tokens: 70, completion_tokens: 7, total_tokens: 77 } }]);
     model.on(() => true, askFor("Again"), { times: 1 }).onEvery(answer);
@@ -135,8 +105,8 @@ onEachDatabase((database) => {
     await newProcess().runner.run(conversation);
     expect(answers).toEqual(["seven", "seven"]);
     const used = await database().sql`
-      select u.model, u.prompt_tokens, u.completion_tokens from usage u join turns t on t.id = u.turn_id
-      where t.agent = ${conversation.agent} and u.model = 'fast'`;
+      select model, sum(prompt_tokens) as prompt_tokens, sum(completion_tokens) as completion_tokens from usage
+      where agent = ${conversation.agent} and model = 'fast' group by model`;
     expect(used).toEqual([{ model: "fast", prompt_tokens: 140, completion_tokens: 14 }]);
   });
 

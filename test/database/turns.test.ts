@@ -45,6 +45,7 @@ onEachDatabase((database) => {
       costUsd: 0.5,
       estimated: false,
       milliseconds: 7,
+      reservation: undefined,
     },
     sources: [turn.roomId],
     seen: 1_000_000,

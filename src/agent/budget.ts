@@ -1,0 +1,157 @@
+import type { Account, Amount, BudgetScope, Budgets, Limit, Refusal, SetLimit } from "../database/budgets.ts";
+import { UserError } from "../lib/errors.ts";
+import { HOME, type RoomId, type UserId } from "../lib/ids.ts";
+import type { Usage } from "../model/usage.ts";
+import type { Agent } from "./agent.ts";
+
+/** Who pays for a model call. */
+export interface Payer {
+  /** Unique for the call; the same when it is made again. */
+  readonly key: string;
+  /** Null: the call belongs to no turn. */
+  readonly turnId: number | null;
+  readonly agent: Agent;
+  readonly roomId: RoomId;
+  /** For whom the call is made: each of them pays all of it. */
+  readonly requesters: readonly UserId[];
+}
+
+/** Stands for each agent, room or person without a limit of its own. */
+export const each = "*";
+
+/** Budgets for a day, as the configuration has them: by agent, room or person, `*` for each that is not named. */
+export interface ConfiguredBudgets {
+  readonly bridge?: Limit | undefined;
+  readonly agents?: Readonly<Record<string, Limit>> | undefined;
+  readonly rooms?: Readonly<Record<string, Limit>> | undefined;
+  readonly requesters?: Readonly<Record<string, Limit>> | undefined;
+}
+
+/** US dollars per million tokens. */
+export interface Price {
+  readonly prompt: number;
+  /** Of prompt tokens that the provider had in its cache; like `prompt` where it is not given. */
+  readonly cached?: number | undefined;
+  readonly completion: number;
+}
+
+/** A budget does not allow the call, or what has arrived of its answer. */
+export class BudgetReached extends UserError {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(`The budget of ${nameOf(refusal)} for ${refusal.day} is used up; the next begins at midnight UTC.`);
+    this.refusal = refusal;
+  }
+}
+
+/** A budget's name, as people know it. */
+const nameOf = ({ scope, key }: { readonly scope: BudgetScope; readonly key: string }): string => {
+  if (scope === "bridge") return "this bridge";
+  if (key === each) return scope === "requester" ? "each person" : `each ${scope}`;
+  return scope === "requester" ? key : `the ${scope} ${key}`;
+};
+
+const settings = { agent: "agents", room: "rooms", requester: "requesters" } as const;
+
+/** Which limits hold now, and what a call is likely to cost. */
+export class BudgetBook {
+  readonly table: Budgets;
+  #configured: ConfiguredBudgets;
+  #prices: Readonly<Record<string, Price>>;
+  #set = new Map<string, SetLimit>();
+  /** US dollars per token, as reported, of models without a configured price. */
+  readonly #learned = new Map<string, number>();
+
+  constructor(table: Budgets, configured: ConfiguredBudgets, prices: Readonly<Record<string, Price>>) {
+    this.table = table;
+    this.#configured = configured;
+    this.#prices = prices;
+  }
+
+  configure(configured: ConfiguredBudgets, prices: Readonly<Record<string, Price>>): void {
+    this.#configured = configured;
+    this.#prices = prices;
+  }
+
+  async start(): Promise<void> {
+    await this.refresh();
+    for (const { model, usdPerToken } of await this.table.prices()) this.#learned.set(model, usdPerToken);
+  }
+
+  /** Reads what was set by command, also in other processes. */
+  async refresh(): Promise<void> {
+    this.#set = new Map((await this.table.limits()).map((limit) => [`${limit.scope} ${limit.key}`, limit]));
+  }
+
+  /** From time to time: gives back what dead calls hold, and hears of other processes' changes. */
+  async keep(): Promise<void> {
+    await this.refresh();
+    await this.table.releaseAbandoned();
+  }
+
+  /** Whether a limit holds anywhere: then everything is counted, so that it can be told apart. */
+  get counts(): boolean {
+    const { bridge, agents, rooms, requesters } = this.#configured;
+    const configured = [bridge, ...[agents, rooms, requesters].flatMap((by) => Object.values(by ?? {}))];
+    return this.#set.size > 0 || configured.some((limit) => limit !== undefined);
+  }
+
+  /** From where a call is paid; nothing where no budget is set at all. */
+  accounts({ agent, roomId, requesters }: Omit<Payer, "key" | "turnId">): Account[] {
+    const own = agent.settings.budget;
+    if (own === null && !this.counts) return [];
+    const people = [...new Set(requesters)];
+    return [
+      { scope: "bridge", key: "", ...this.limit("bridge", "") },
+      { scope: "agent", key: agent.name, ...stricter(this.limit("agent", agent.name), own ?? {}) },
+      ...(roomId === HOME ? [] : [{ scope: "room" as const, key: roomId, ...this.limit("room", roomId) }]),
+      ...people.map((key) => ({ scope: "requester" as const, key, ...this.limit("requester", key) })),
+    ];
+  }
+
+  /** The limit by its own name before the one for each; what was set by command before the configuration. */
+  limit(scope: BudgetScope, key: string): Limit {
+    const configured: Readonly<Record<string, Limit | undefined>> =
+      scope === "bridge" ? { "": this.#configured.bridge } : (this.#configured[settings[scope]] ?? {});
+    const find = (name: string): Limit | undefined => {
+      const set = this.#set.get(`${scope} ${name}`);
+      if (set) return { tokens: set.tokens ?? undefined, usd: set.usd ?? undefined };
+      return Object.hasOwn(configured, name) ? configured[name] : undefined;
+    };
+    return find(key) ?? find(each) ?? {};
+  }
+
+  /** What a call of this size costs; no dollars where nobody knows the price. */
+  estimate(model: string, promptTokens: number, completionTokens: number): Amount {
+    const tokens = promptTokens + completionTokens;
+    const price = this.#prices[model];
+    const usd = price
+      ? (promptTokens * price.prompt + completionTokens * price.completion) / 1e6
+      : tokens * (this.#learned.get(model) ?? 0);
+    return { tokens, usd };
+  }
+
+  /** The usage with its cost, where the provider reports one or the price is configured; learns from it. */
+  priced(model: string, usage: Usage): Usage {
+    const { promptTokens, cachedTokens, completionTokens, costUsd } = usage;
+    const price = this.#prices[model];
+    if (costUsd !== undefined) {
+      const perToken = costUsd / Math.max(1, promptTokens + completionTokens);
+      this.#learned.set(model, ((this.#learned.get(model) ?? perToken) * 4 + perToken) / 5);
+      return usage;
+    }
+    if (!price) return usage;
+    const prompt = (promptTokens - cachedTokens) * price.prompt + cachedTokens * (price.cached ?? price.prompt);
+    return { ...usage, costUsd: (prompt + completionTokens * price.completion) / 1e6 };
+  }
+}
+
+/** Both limits hold. */
+const stricter = (one: Limit, other: Limit): Limit => ({
+  tokens: least(one.tokens, other.tokens),
+  usd: least(one.usd, other.usd),
+});
+
+const least = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);

@@ -1,0 +1,64 @@
+import { AgentDirectory } from "../../src/agent/agent.ts";
+import { BudgetBook, type BudgetReached, type ConfiguredBudgets, type Price } from "../../src/agent/budget.ts";
+import { MeteredModel } from "../../src/agent/metered-model.ts";
+import type { Mind } from "../../src/agent/mind.ts";
+import type { Rights } from "../../src/agent/rights.ts";
+import { Submodels } from "../../src/agent/submodel.ts";
+import type { AnyTool } from "../../src/agent/tool.ts";
+import { Toolbox } from "../../src/agent/toolbox.ts";
+import { View } from "../../src/agent/view.ts";
+import { Budgets } from "../../src/database/budgets.ts";
+import type { Database } from "../../src/database/connection.ts";
+import { History } from "../../src/database/history.ts";
+import { Renders } from "../../src/database/renders.ts";
+import { Rooms } from "../../src/database/rooms.ts";
+import { Turns } from "../../src/database/turns.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { createChatModel } from "../../src/model/chat.ts";
+import { shares } from "./actor.ts";
+import { newKey } from "./rows.ts";
+
+export interface MindOptions {
+  readonly modelUrl: string;
+  readonly rights: Rights;
+  readonly tools: readonly AnyTool[];
+  readonly budgets?: ConfiguredBudgets;
+  readonly prices?: Readonly<Record<string, Price>>;
+  readonly onBudgetReached?: (reached: BudgetReached) => void;
+}
+
+/** What the turns of one process work with; the model is `m`. */
+export function mindOf(database: Database, options: MindOptions): Mind {
+  const [clock, log, rooms] = [systemClock, silentLog, new Rooms(database)];
+  const book = new BudgetBook(new Budgets(database), options.budgets ?? {}, options.prices ?? {});
+  const chat = createChatModel({ baseUrl: options.modelUrl, apiKey: "", clock, log });
+  const model = new MeteredModel({ model: chat, book, clock, log });
+  return {
+    clock,
+    log,
+    directory: new AgentDirectory(database, clock, log),
+    rights: options.rights,
+    rooms,
+    history: new History(database),
+    files: shares(database),
+    turns: new Turns(database, newKey()),
+    renders: new Renders(database),
+    view: new View(database, {
+      clock,
+      serverName: "test",
+      rights: options.rights,
+      defaultModel: () => "m",
+      guides: [],
+    }),
+    toolbox: new Toolbox(options.tools),
+    model,
+    submodels: new Submodels(model, () => "fast"),
+    book,
+    onBudgetReached: options.onBudgetReached ?? (() => {}),
+    onOutbox: () => {},
+    onThought: () => {},
+    onRead: () => {},
+    showWork: () => () => {},
+  };
+}
