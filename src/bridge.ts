@@ -1,6 +1,7 @@
 import { agentUserId } from "./agent/agent.ts";
 import type { Config } from "./config.ts";
 import { openDatabase } from "./database/connection.ts";
+import { openLeases } from "./database/leases.ts";
 import { migrate } from "./database/migrate.ts";
 import { openNotifier } from "./database/notify.ts";
 import { Queue } from "./database/queue.ts";
@@ -47,7 +48,18 @@ export async function startBridge(
     if ("dir" in config.database) await queue.clear();
 
     let ready = false;
-    const parts = await wire({ config, registration, database, notifier, queue, log, clock, ready: () => ready });
+    const leases = openLeases({ database, notifier, name: config.bridge.instance, clock, log });
+    const parts = await wire({
+      config,
+      registration,
+      database,
+      notifier,
+      leases,
+      queue,
+      log,
+      clock,
+      ready: () => ready,
+    });
     const { service, client, directory } = parts;
 
     await parts.rights.configure(config.permissions);
@@ -63,15 +75,17 @@ export async function startBridge(
     await insist(() => client.putDevice(client.botUserId, parts.botDevice, "Clevernet"));
     for (const agent of await directory.all()) await insist(() => introduce(agent, client, directory));
 
+    stops.push(() => leases.stop());
+    await leases.start();
     stops.push(() => parts.delivery.stop());
     await parts.delivery.start();
     stops.push(() => parts.thoughts.stop());
     stops.push(() => parts.runner.close(graceMs));
+    stops.push(() => parts.keeper.stop());
+    await parts.keeper.start();
     await queue.work(turnsAtOnce, (conversation) => parts.runner.run(conversation));
     stops.push(() => parts.router.stop());
     await parts.router.start();
-    stops.push(() => parts.keeper.stop());
-    await parts.keeper.start();
     stops.push(() => parts.reconciler.stop());
     parts.reconciler.start();
     stops.push(() => parts.watch.stop());

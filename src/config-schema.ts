@@ -107,6 +107,7 @@ const shape = section({
     url: webUrl("http://127.0.0.1:9009"),
     host: filled("an address to listen on, such as 127.0.0.1").default("127.0.0.1"),
     port: z.int(port).min(1, port).max(65_535, port).default(9009),
+    instance: filled("a name for this process, where several share a database").optional(),
   }),
   registration: filled("the path of registration.yaml").default("registration.yaml"),
   database: databaseSection,

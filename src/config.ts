@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { homedir } from "node:os";
+import { homedir, hostname } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { z } from "zod";
 import type { ConfiguredBudgets, Price } from "./agent/budget.ts";
@@ -17,8 +17,11 @@ export interface Config {
   /** Path of the file that it was read from. */
   readonly file: string;
   readonly homeserver: { readonly url: string; readonly serverName: string };
-  /** `url` is how the homeserver reaches us, `host` and `port` are where we listen. */
-  readonly bridge: { readonly url: string; readonly host: string; readonly port: number };
+  /**
+   * `url` is how the homeserver reaches us, `host` and `port` are where we listen; `instance` names this process among
+   * those that share a database, the same after each start.
+   */
+  readonly bridge: { readonly url: string; readonly host: string; readonly port: number; readonly instance: string };
   /** Path of registration.yaml. */
   readonly registration: string;
   readonly database: { readonly dir: string } | { readonly url: string };
@@ -132,10 +135,12 @@ const readSecrets = async (value: unknown, dir: string, problems: Map<string, st
 const configOf = (read: z.output<typeof configSchema>, file: string): Config => {
   const dir = dirname(file);
   const { dir: databaseDir, url: databaseUrl = "" } = read.database;
+  const { bridge } = read;
   const open = Object.values(read.permissions).some((level) => level !== "none");
   return {
     ...read,
     file,
+    bridge: { ...bridge, instance: bridge.instance ?? `${hostname()}:${bridge.port}` },
     registration: resolve(dir, read.registration),
     database: databaseDir === undefined ? { url: databaseUrl } : { dir: resolve(dir, databaseDir) },
     model: { ...read.model, apiKey: read.model.apiKey, submodel: read.model.submodel },

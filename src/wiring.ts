@@ -18,6 +18,7 @@ import { Budgets } from "./database/budgets.ts";
 import type { Database } from "./database/connection.ts";
 import { Events } from "./database/events.ts";
 import { History } from "./database/history.ts";
+import type { Leases } from "./database/leases.ts";
 import type { Notifier } from "./database/notify.ts";
 import { Outbox } from "./database/outbox.ts";
 import { PermissionTable } from "./database/permissions.ts";
@@ -56,6 +57,7 @@ interface Setting {
   readonly registration: Registration;
   readonly database: Database;
   readonly notifier: Notifier;
+  readonly leases: Leases;
   readonly queue: Queue;
   readonly log: Log;
   readonly clock: Clock;
@@ -64,7 +66,7 @@ interface Setting {
 }
 
 /** Makes every part and ties it to the others; nothing runs yet. */
-export async function wire({ config, registration, database, notifier, queue, log, clock, ready }: Setting) {
+export async function wire({ config, registration, database, notifier, leases, queue, log, clock, ready }: Setting) {
   const { serverName } = config.homeserver;
   const registry = new Registry();
   const metrics = createMetrics(registry);
@@ -74,7 +76,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
     new Outbox(database),
     new History(database),
   ];
-  const turns = new Turns(database, `${config.bridge.host}:${config.bridge.port}`);
+  const turns = new Turns(database, config.bridge.instance);
   const rights = new Rights(new PermissionTable(database), rooms, notifier);
   const directory = new AgentDirectory(database, clock, log, (agent) => {
     directory.table
@@ -118,6 +120,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
     events,
     rooms,
     outbox,
+    leases,
     rights,
     clock,
     log,
@@ -131,6 +134,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
     .toUpperCase()}`;
   const delivery = new Delivery({
     outbox,
+    leases,
     client,
     clock,
     log,
@@ -139,7 +143,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
       const name = agentName(userId, serverName);
       return name && (await directory.recent(name))?.deviceId;
     },
-    reconcile: () => reconciler.sweep(),
+    reconcile: (userId) => reconciler.sweepUser(userId),
     onSettled: (outcome) => metrics.outbox.inc({ outcome }),
   });
   const thoughts = new ThoughtsRooms({
@@ -193,7 +197,17 @@ export async function wire({ config, registration, database, notifier, queue, lo
     onRead: (agent, roomId, eventId, answered) => receipts.read(agent.userId, roomId, eventId, answered),
     showWork: (agent, roomId) => typing.show(agent, roomId),
   };
-  const keeper = new WakeKeeper({ queue, turns, agents: directory.table, renders: mind.renders, book, clock, log });
+  const keeper = new WakeKeeper({
+    queue,
+    leases,
+    notifier,
+    turns,
+    agents: directory.table,
+    renders: mind.renders,
+    book,
+    clock,
+    log,
+  });
   const runner = new TurnRunner(mind, notifier, (conversations) => keeper.sendSoon(conversations));
   metrics.running(() => runner.running);
   const commands = new Commands((await loadAll<readonly AnyCommand[]>("commands", "commands")).flat(), {
@@ -228,6 +242,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
     database,
     events,
     rooms,
+    leases,
     client,
     judge,
     serverName,
@@ -237,7 +252,7 @@ export async function wire({ config, registration, database, notifier, queue, lo
     onOutbox: (roomIds) => delivery.nudge(roomIds),
     onMembership: (roomId, userId, membership) => service.remember(roomId, userId, membership),
   });
-  const doorbell = new Doorbell(client, serverName, clock, log);
+  const doorbell = new Doorbell(client, notifier, serverName, clock, log);
   const watch = new HomeserverWatch(client, config.homeserver.url, clock, () => {
     log.info("the homeserver is back");
     void doorbell.ring();

@@ -1,5 +1,5 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../src/config.ts";
@@ -42,7 +42,7 @@ describe("configuration", () => {
     expect(await load(minimal)).toEqual({
       file: join(dir, "config.yaml"),
       homeserver: { url: "http://127.0.0.1:8008", serverName: "example.org" },
-      bridge: { url: "http://127.0.0.1:9009", host: "127.0.0.1", port: 9009 },
+      bridge: { url: "http://127.0.0.1:9009", host: "127.0.0.1", port: 9009, instance: `${hostname()}:9009` },
       registration: join(dir, "registration.yaml"),
       database: { dir: join(dir, "data") },
       model: { baseUrl: "https://openrouter.ai/api/v1", apiKey: undefined, name: "some/model" },

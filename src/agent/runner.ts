@@ -40,24 +40,32 @@ export class TurnRunner {
     return this.#running.size;
   }
 
-  /** Does what there is to do in a conversation: at most one turn. Never throws for what one turn meets. */
-  async run(conversation: Conversation): Promise<void> {
+  /**
+   * Does what there is to do in a conversation: at most one turn. Returns whether that is done: a process that ends
+   * leaves it to another. Never throws for what one turn meets.
+   */
+  async run(conversation: Conversation): Promise<boolean> {
     const { directory, turns } = this.#mind;
     const known = await directory.recent(conversation.agent);
-    if (!known || this.#closing) return;
+    if (this.#closing) return false;
+    if (!known) return true;
     const [agent = known, turn] = await Promise.all([
       directory.find(conversation.agent),
       turns.claim(conversation, known.settings.maxConcurrentTurns),
     ]);
-    if (turn === "idle" || turn === "busy") return;
+    if (turn === "idle" || turn === "busy") return true;
+    if (this.#closing) return false;
     const controller = new AbortController();
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     this.#running.set(keyOf(conversation), { turn, controller, ended });
     const hideWork = this.#mind.showWork(agent, conversation.roomId);
     try {
       this.#onWaiting(await workTurn(this.#mind, agent, turn, controller.signal));
+      return true;
     } catch (error) {
+      if (error instanceof ShuttingDown) return false;
       await this.#fail(agent, turn, error);
+      return true;
     } finally {
       hideWork();
       this.#running.delete(keyOf(conversation));
@@ -101,7 +109,6 @@ export class TurnRunner {
 
   async #fail(agent: Agent, turn: Turn, error: unknown): Promise<void> {
     const log = this.#mind.log.child({ agent: agent.name, room: turn.roomId, turn: turn.number });
-    if (error instanceof ShuttingDown) return;
     if (error instanceof Fenced || error instanceof Stopped) {
       log.info(messageOf(error));
     } else {

@@ -1,4 +1,6 @@
 import type { Agents } from "../database/agents.ts";
+import type { Leases } from "../database/leases.ts";
+import type { Notifier } from "../database/notify.ts";
 import type { Queue } from "../database/queue.ts";
 import type { Renders } from "../database/renders.ts";
 import type { Conversation } from "../database/routing.ts";
@@ -11,53 +13,50 @@ import type { BudgetBook } from "./budget.ts";
 /** Storing a wake and sending its job are two statements; a death between them costs this long at most. */
 const passEveryMs = 30_000;
 
+interface WakeParts {
+  readonly queue: Queue;
+  readonly leases: Leases;
+  readonly notifier: Notifier;
+  readonly turns: Turns;
+  readonly agents: Agents;
+  readonly renders: Renders;
+  readonly book: BudgetBook;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
 /** Sees to it that every conversation with unread wakes has a job, and that timers ring. */
 export class WakeKeeper {
-  readonly #queue: Queue;
-  readonly #turns: Turns;
-  readonly #agents: Agents;
-  readonly #renders: Renders;
-  readonly #book: BudgetBook;
-  readonly #clock: Clock;
-  readonly #log: Log;
+  readonly #parts: WakeParts;
   readonly #stopped = new AbortController();
 
-  constructor(parts: {
-    queue: Queue;
-    turns: Turns;
-    agents: Agents;
-    renders: Renders;
-    book: BudgetBook;
-    clock: Clock;
-    log: Log;
-  }) {
-    this.#queue = parts.queue;
-    this.#turns = parts.turns;
-    this.#agents = parts.agents;
-    this.#renders = parts.renders;
-    this.#book = parts.book;
-    this.#clock = parts.clock;
-    this.#log = parts.log;
+  constructor(parts: WakeParts) {
+    this.#parts = parts;
+    parts.notifier.on("turns", () => void parts.queue.look());
   }
 
-  /** Sends the jobs; a conversation that has one gets no second. */
+  /** Sends the jobs; a conversation that has one gets no second. What this process has no room for is offered to others. */
   async send(conversations: readonly Conversation[]): Promise<void> {
-    await Promise.all(conversations.map((conversation) => this.#queue.send(conversation)));
+    const { leases, notifier, queue } = this.#parts;
+    const taken = await Promise.all(conversations.map((conversation) => queue.send(conversation)));
+    if (!leases.alone && taken.includes(false)) notifier.tell("turns");
   }
 
   /** The same for callers that cannot wait: what fails is made good by the next pass. */
   sendSoon(conversations: readonly Conversation[]): void {
     this.send(conversations).catch((error: unknown) =>
-      this.#log.warn(`a wake waits for the next pass: ${messageOf(error)}`),
+      this.#parts.log.warn(`a wake waits for the next pass: ${messageOf(error)}`),
     );
   }
 
   /** Takes up what a process of our name left behind, then passes regularly until stopped. */
   async start(): Promise<void> {
-    // A process dies also between taking a job and opening its turn. Where another one lives and is just about to
-    // open it, the turn's epoch keeps the two apart.
-    const left = [...(await this.#turns.abandoned()), ...(await this.#turns.unread())];
-    await this.#queue.release(left);
+    // A process dies also between taking a job and opening its turn. Where others live it may be theirs that is about
+    // to open: those jobs are left to the heartbeat.
+    const { leases, queue, turns } = this.#parts;
+    const abandoned = await turns.abandoned();
+    const left = [...abandoned, ...(await turns.unread())];
+    await queue.release(leases.alone ? left : abandoned);
     await this.send(left);
     await this.#pass();
     void this.#repeat();
@@ -70,18 +69,18 @@ export class WakeKeeper {
   async #repeat(): Promise<void> {
     while (!this.#stopped.signal.aborted) {
       try {
-        await this.#clock.sleep(passEveryMs, this.#stopped.signal);
+        await this.#parts.clock.sleep(passEveryMs, this.#stopped.signal);
         await this.#pass();
       } catch (error) {
-        if (!this.#stopped.signal.aborted) this.#log.warn(`looking for wakes: ${messageOf(error)}`);
+        if (!this.#stopped.signal.aborted) this.#parts.log.warn(`looking for wakes: ${messageOf(error)}`);
       }
     }
   }
 
   async #pass(): Promise<void> {
-    await this.send(await this.#agents.wakeByTimer());
-    await this.send(await this.#turns.unread());
-    await this.#renders.forgetOld();
-    await this.#book.keep();
+    await this.send(await this.#parts.agents.wakeByTimer());
+    await this.send(await this.#parts.turns.unread());
+    await this.#parts.renders.forgetOld();
+    await this.#parts.book.keep();
   }
 }

@@ -93,10 +93,11 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
   };
 }
 
-async function withinPatience<Result>(statement: Promise<Result>): Promise<Result> {
+/** The result of a statement, or after this time an error as for a lost connection. */
+export async function withinPatience<Result>(statement: Promise<Result>, ms = patienceMs): Promise<Result> {
   const lost = Promise.withResolvers<never>();
-  const forget = after(patienceMs, () => {
-    lost.reject(Object.assign(new Error(`no answer within ${patienceMs / 1000} s`), { code: "CONNECTION_CLOSED" }));
+  const forget = after(ms, () => {
+    lost.reject(Object.assign(new Error(`no answer within ${ms / 1000} s`), { code: "CONNECTION_CLOSED" }));
   });
   try {
     return await Promise.race([statement, lost.promise]);

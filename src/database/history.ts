@@ -29,14 +29,20 @@ export class History {
     );
   }
 
-  /** Queues what the thoughts room is told, and remembers that it was: up to the entry `upTo`. */
-  async tell(agent: AgentName, upTo: number, drafts: readonly OutboxDraft[]): Promise<void> {
-    await this.#database.run(
-      (sql) => sql`
+  /**
+   * Queues what the thoughts room is told, and remembers that it was: the entries `from` to `upTo`. Returns
+   * false, and does nothing, where another process has told some of them.
+   */
+  async tell(agent: AgentName, from: number, upTo: number, drafts: readonly OutboxDraft[]): Promise<boolean> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ told: boolean }[]>`
         with told as (
-          update agents set thoughts_posted = ${upTo} where name = ${agent} and thoughts_posted < ${upTo} returning name
+          update agents set thoughts_posted = ${upTo} where name = ${agent} and thoughts_posted < ${from} returning name
+        ), sending as (
+          ${insertOutbox(sql, drafts, "told")}
         )
-        ${insertOutbox(sql, drafts, "told")}`,
+        select exists (select 1 from told) as told`,
     );
+    return row?.told ?? false;
   }
 }

@@ -5,8 +5,8 @@ import { secret } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import type { Database } from "./connection.ts";
 
-/** What word is about: rooms with new events or new rows of the outbox, turns that were stopped, … */
-type Topic = "events" | "outbox" | "stop" | "permissions";
+/** What word is about: rooms with something to route or to send, work that waits, leases that were given back, … */
+export type Topic = "events" | "outbox" | "turns" | "shards" | "stop" | "permissions" | "doorbell" | "sweep";
 
 /** Called with what another process told; with nothing after a time in which word may have been missed. */
 type Hear = (about: readonly string[] | undefined) => void;

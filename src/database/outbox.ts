@@ -1,5 +1,6 @@
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database, Json, Sql } from "./connection.ts";
+import { type Proof, stillHeld } from "./shards.ts";
 
 /** `message` is a room event with a frozen content, `file` a text that is uploaded first; `join` and `leave` may carry a reason. */
 type OutboxKind = "message" | "file" | "join" | "leave" | "profile";
@@ -57,13 +58,14 @@ export class Outbox {
     return rows.map((row) => row.roomId);
   }
 
-  /** What waits to be sent into the room, oldest first, marked as being tried now. */
-  take(roomId: RoomId, limit: number): Promise<OutboxRow[]> {
+  /** What waits to be sent into the room, oldest first, marked as being tried now; nothing where `proof` is void by now. */
+  take(roomId: RoomId, limit: number, proof?: Proof): Promise<OutboxRow[]> {
     return this.#database.run(
       (sql) => sql<OutboxRow[]>`
         with tried as (
           update outbox set attempts = attempts + 1, first_tried_at = coalesce(first_tried_at, now())
           where id in (select id from outbox where room_id = ${roomId} and state = 'pending' order by id limit ${limit})
+            ${proof ? sql`and ${stillHeld(sql, proof)}` : sql``}
           returning *
         )
         select id, key, room_id as "roomId", sender, kind, content, turn_id as "turnId", attempts,

@@ -55,39 +55,47 @@ export class Queue {
     });
   }
 
-  /** Hands each conversation's jobs, one at a time, to `handler`; up to `concurrency` conversations side by side. */
-  async work(concurrency: number, handler: (conversation: Conversation) => Promise<void>): Promise<void> {
+  /**
+   * Hands each conversation's jobs, one at a time, to `handler`; up to `concurrency` conversations side by side. A job
+   * for which it does not return true comes again, to whoever is there.
+   */
+  async work(concurrency: number, handler: (conversation: Conversation) => Promise<boolean>): Promise<void> {
     for (let i = 0; i < concurrency; i++) {
       const slot: Slot = { worker: "", busy: false };
       // Polling only finds what a dead process left, or another was too busy for; the slots look one after the other.
       const options = { pollingIntervalSeconds: 20 + i };
       slot.worker = await this.#boss.work<Conversation>(turns, options, async ([job]) => {
         slot.busy = true;
-        try {
-          if (job) await handler(job.data);
-        } catch (error) {
-          this.#log.error({ err: error, ...job?.data }, "a turn could not be begun and is tried again");
-          throw error;
-        } finally {
-          slot.busy = false;
-          this.#boss.notifyWorker(slot.worker);
-        }
+        const done =
+          !job ||
+          (await handler(job.data).catch((error: unknown) => {
+            this.#log.error({ err: error, ...job.data }, "a turn could not be begun and is tried again");
+            return false;
+          }));
+        slot.busy = false;
+        this.#boss.notifyWorker(slot.worker);
+        if (!done) throw new Error("not done yet");
       });
       this.#slots.push(slot);
     }
   }
 
-  async send(conversation: Conversation): Promise<void> {
+  /** Returns whether this process has room for it now. */
+  async send(conversation: Conversation): Promise<boolean> {
     await this.#boss.send(turns, { ...conversation }, { singletonKey: `${conversation.agent}|${conversation.roomId}` });
-    this.#callIdleSlot();
+    return this.look();
   }
 
-  /** Another one each time: a slot that is called twice before it looks takes one job, and the other one would wait. */
-  #callIdleSlot(): void {
+  /**
+   * Has an idle slot look for a job; false where there is none. Another one each time: a slot that is called twice
+   * before it looks takes one job, and the other one would wait.
+   */
+  look(): boolean {
     const idle = this.#slots.find((slot) => !slot.busy);
-    if (!idle) return;
+    if (!idle) return false;
     this.#slots.push(...this.#slots.splice(this.#slots.indexOf(idle), 1));
     this.#boss.notifyWorker(idle.worker);
+    return true;
   }
 
   /** Takes away the jobs of conversations whose process died, without waiting for its heartbeat to be missed. */

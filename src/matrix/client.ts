@@ -174,7 +174,13 @@ export class MatrixClient {
     } catch (error) {
       if (!(error instanceof HomeserverError && error.status === 404)) throw error;
     }
-    return this.createRoom({ userId: this.botUserId }, { ...room, room_alias_name: aliasName });
+    return this.createRoom({ userId: this.botUserId }, { ...room, room_alias_name: aliasName }).catch(
+      (error: unknown) => {
+        // Another process has made it meanwhile.
+        if (error instanceof HomeserverError && error.errcode === "M_ROOM_IN_USE") return find();
+        throw error;
+      },
+    );
   }
 
   /** Makes the user exist. Safe to repeat. */

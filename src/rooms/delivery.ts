@@ -1,4 +1,5 @@
 import { systemEvent } from "../context/ephemeris.ts";
+import type { Leases } from "../database/leases.ts";
 import type { Outbox, OutboxRow } from "../database/outbox.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -14,13 +15,14 @@ const longestPauseMs = 60_000;
 
 export interface DeliveryParts {
   readonly outbox: Outbox;
+  readonly leases: Leases;
   readonly client: MatrixClient;
   readonly clock: Clock;
   readonly log: Log;
   /** The device under which a user sends. */
   readonly deviceOf: (userId: UserId) => Promise<string | undefined>;
-  /** Reads what the homeserver knows of our own messages, for rows that are older than its memory. */
-  readonly reconcile: () => Promise<void>;
+  /** Reads what the homeserver knows of a user's messages, for rows that are older than its memory. */
+  readonly reconcile: (userId: UserId) => Promise<void>;
   readonly onSettled: (outcome: "sent" | "failed" | "retried") => void;
 }
 
@@ -42,14 +44,16 @@ export class Delivery {
 
   /** Something waits to be sent into these rooms. */
   nudge(roomIds: readonly RoomId[]): void {
-    if (this.#stopped.signal.aborted) return;
-    for (const roomId of new Set(roomIds)) {
-      if (!this.#pausing.has(roomId)) this.#mailbox.post(roomId, () => this.#sendRoom(roomId));
-    }
+    this.#take(this.#parts.leases.mine("outbox", [...new Set(roomIds)]));
   }
 
   async start(): Promise<void> {
-    this.nudge(await this.#parts.outbox.roomsWithPending());
+    const { leases, outbox } = this.#parts;
+    await leases.serve(
+      "outbox",
+      (roomIds) => this.#take(roomIds),
+      () => outbox.roomsWithPending(),
+    );
   }
 
   /** Ends after the requests in progress. */
@@ -58,11 +62,20 @@ export class Delivery {
     await this.#mailbox.idle();
   }
 
+  #take(roomIds: readonly RoomId[]): void {
+    if (this.#stopped.signal.aborted) return;
+    for (const roomId of roomIds) {
+      if (!this.#pausing.has(roomId)) this.#mailbox.post(roomId, () => this.#sendRoom(roomId));
+    }
+  }
+
+  /** Two processes that believe to hold the room send the same rows in the same order under the same ids: one event each. */
   async #sendRoom(roomId: RoomId): Promise<void> {
+    const { leases, outbox } = this.#parts;
     for (let full = true; full; ) {
-      const rows = await this.#parts.outbox.take(roomId, rowsAtOnce);
+      const rows = await outbox.take(roomId, rowsAtOnce, leases.proof(roomId));
       for (const row of rows) {
-        if (this.#stopped.signal.aborted || !(await this.#sendRow(row))) return;
+        if (this.#stopped.signal.aborted || !leases.holds(roomId) || !(await this.#sendRow(row))) return;
       }
       full = rows.length === rowsAtOnce;
     }
@@ -98,7 +111,7 @@ export class Delivery {
 
   /** Beyond its memory the homeserver would take the row for a new one: the echo decides. */
   async #wasSent(row: OutboxRow): Promise<boolean> {
-    await this.#parts.reconcile();
+    await this.#parts.reconcile(row.sender);
     const eventId = await this.#parts.outbox.echoOf(row);
     if (eventId !== undefined) await this.#parts.outbox.sent(row.id, eventId);
     return eventId !== undefined;

@@ -67,8 +67,8 @@ export class ThoughtsRooms {
     if (!agent) return;
     for (;;) {
       const entries = await history.untold(name, entriesAtOnce);
-      const last = entries.at(-1);
-      if (!last) return;
+      const [first, last] = [entries[0], entries.at(-1)];
+      if (!first || !last) return;
       const roomId = agent.thoughtsRoom ?? (await this.#makeRoom(agent));
       const text = thoughtsRoomText(
         agent.displayName,
@@ -82,9 +82,9 @@ export class ThoughtsRooms {
         notice: true,
         key: digest("thoughts", agent.userId, last.id),
       });
-      await history.tell(name, last.id, drafts);
+      const told = await history.tell(name, first.id, last.id, drafts);
       onOutbox([roomId]);
-      if (entries.length < entriesAtOnce) return;
+      if (told && entries.length < entriesAtOnce) return;
     }
   }
 

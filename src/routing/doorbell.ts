@@ -1,3 +1,4 @@
+import type { Notifier } from "../database/notify.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import { isObject } from "../lib/json.ts";
@@ -15,6 +16,7 @@ const patienceMs = 8_000;
  */
 export class Doorbell {
   readonly #client: MatrixClient;
+  readonly #notifier: Notifier;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #serverName: string;
@@ -22,8 +24,10 @@ export class Doorbell {
   #heard = Promise.withResolvers<void>();
   #ringing = false;
 
-  constructor(client: MatrixClient, serverName: string, clock: Clock, log: Log) {
+  constructor(client: MatrixClient, notifier: Notifier, serverName: string, clock: Clock, log: Log) {
     this.#client = client;
+    this.#notifier = notifier;
+    notifier.on("doorbell", (word) => word && this.#heard.resolve());
     this.#clock = clock;
     this.#log = log;
     this.#serverName = serverName;
@@ -33,9 +37,11 @@ export class Doorbell {
     this.#stopped.abort();
   }
 
-  /** Looks for the doorbell's echo among pushed events. */
+  /** Looks for the doorbell's echo among pushed events. It may come to another process than the one that rang. */
   listen(events: readonly unknown[]): void {
-    if (this.#ringing && events.some((event) => isObject(event) && event.type === eventType)) this.#heard.resolve();
+    if (!events.some((event) => isObject(event) && event.type === eventType)) return;
+    this.#heard.resolve();
+    this.#notifier.tell("doorbell");
   }
 
   /** Resolves when the homeserver pushes. Never throws: what is not pushed is found by the sweep. */

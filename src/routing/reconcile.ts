@@ -1,11 +1,12 @@
 import type { Agent, AgentDirectory } from "../agent/agent.ts";
 import type { Rights } from "../agent/rights.ts";
 import type { Events, IncomingEvent } from "../database/events.ts";
+import type { Leases } from "../database/leases.ts";
 import type { Outbox } from "../database/outbox.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
-import type { EventId, RoomId } from "../lib/ids.ts";
+import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import type { MatrixClient } from "../matrix/client.ts";
 import { readEvent } from "../matrix/events.ts";
@@ -23,6 +24,7 @@ export interface ReconcilerParts {
   readonly events: Events;
   readonly rooms: Rooms;
   readonly outbox: Outbox;
+  readonly leases: Leases;
   readonly rights: Rights;
   readonly clock: Clock;
   readonly log: Log;
@@ -57,7 +59,13 @@ export class Reconciler {
     await this.#running;
   }
 
-  /** Sweeps all agents; a call during a sweep asks for one more after it. */
+  /** Sweeps the agent with this user id now, or all of ours where it is none. */
+  async sweepUser(userId: UserId): Promise<void> {
+    const agent = (await this.#parts.directory.all()).find((one) => one.userId === userId);
+    await (agent ? this.#sweepAgent(agent) : this.sweep());
+  }
+
+  /** Sweeps all agents that are ours; a call during a sweep asks for one more after it. */
   sweep(): Promise<void> {
     if (this.#running) this.#again = true;
     this.#running ??= this.#sweepAll().finally(() => {
@@ -82,11 +90,11 @@ export class Reconciler {
   }
 
   async #sweepAll(): Promise<void> {
-    const { clock, directory, log } = this.#parts;
+    const { clock, directory, leases, log } = this.#parts;
     try {
       for (const agent of await directory.all()) {
         if (this.#stopped.signal.aborted) return;
-        if (!agent.registered) continue;
+        if (!agent.registered || !leases.holds(agent.userId)) continue;
         await this.#sweepAgent(agent);
         await clock.sleep(pauseMs, this.#stopped.signal);
       }

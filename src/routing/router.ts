@@ -1,5 +1,6 @@
 import type { Database } from "../database/connection.ts";
 import type { Events, PendingEvent } from "../database/events.ts";
+import type { Leases } from "../database/leases.ts";
 import type { Rooms } from "../database/rooms.ts";
 import { type Conversation, settle } from "../database/routing.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -21,6 +22,7 @@ export interface RouterParts {
   readonly database: Database;
   readonly events: Events;
   readonly rooms: Rooms;
+  readonly leases: Leases;
   readonly client: MatrixClient;
   readonly judge: Judge;
   readonly serverName: string;
@@ -52,13 +54,17 @@ export class Router {
 
   /** Something new is stored in these rooms. */
   route(roomIds: readonly RoomId[]): void {
-    if (this.#stopped.signal.aborted) return;
-    for (const roomId of roomIds) this.#mailbox.post(roomId, () => this.#routeRoom(roomId));
+    this.#take(this.#parts.leases.mine("events", roomIds));
   }
 
-  /** Takes up what was stored and not routed before the process ended. */
+  /** Takes up what was stored and not routed, here or in another process. */
   async start(): Promise<void> {
-    this.route(await this.#parts.events.roomsWithPending());
+    const { events, leases } = this.#parts;
+    await leases.serve(
+      "events",
+      (roomIds) => this.#take(roomIds),
+      () => events.roomsWithPending(),
+    );
   }
 
   async stop(): Promise<void> {
@@ -66,11 +72,16 @@ export class Router {
     await this.#mailbox.idle();
   }
 
+  #take(roomIds: readonly RoomId[]): void {
+    if (this.#stopped.signal.aborted) return;
+    for (const roomId of roomIds) this.#mailbox.post(roomId, () => this.#routeRoom(roomId));
+  }
+
   async #routeRoom(roomId: RoomId): Promise<void> {
     for (;;) {
       const pending = await this.#parts.events.pending(roomId, batch);
       for (const event of pending) {
-        if (this.#stopped.signal.aborted) return;
+        if (this.#stopped.signal.aborted || !this.#parts.leases.holds(roomId)) return;
         await this.#routeEvent(event);
       }
       if (pending.length < batch) return;

@@ -35,6 +35,7 @@ onEachDatabase((database, kind) => {
         most = Math.max(most, running);
         if (runs === 1) await first.promise;
         running -= 1;
+        return true;
       });
       await queue.send(conversation);
       await eventually(() => running === 1, { what: "the first job to run" });
@@ -55,6 +56,7 @@ onEachDatabase((database, kind) => {
         seen.push(conversation);
         if (seen.length === 3) all.resolve();
         await all.promise;
+        return true;
       });
       for (const conversation of sent) await queue.send(conversation);
       await eventually(() => seen.length === 3, { what: "three jobs at once" });
@@ -70,15 +72,27 @@ onEachDatabase((database, kind) => {
     await dead.work(1, async () => {
       died = true;
       await never.promise;
+      return true;
     });
     await dead.send(conversation);
     await eventually(() => died, { what: "the job to run in the process that dies" });
     const seen: Conversation[] = [];
-    await alive.work(1, async (one) => void seen.push(one));
+    await alive.work(1, async (one) => seen.push(one) > 0);
     await alive.release([conversation]);
     await alive.send(conversation);
     await eventually(() => seen.length > 0, { what: `the job to run again (${kind})` });
     expect(seen[0]).toEqual(conversation);
     never.resolve();
+  });
+
+  it("a job that a process leaves undone comes again", async () => {
+    const [conversation] = conversations(1) as [Conversation];
+    const queue = await newQueue();
+    let runs = 0;
+    await queue.work(1, async () => ++runs > 1);
+    await queue.send(conversation);
+    const look = () => queue.look() && runs > 1;
+    await eventually(look, { what: "the job to run again" });
+    expect(runs).toBe(2);
   });
 });
