@@ -66,7 +66,7 @@ export class PermissionTable {
           insert into permissions (actor, level, set_by)
           select ${actor}, ${level}::text, ${change.actor} from old
           where not exists (select 1 from audit where key = ${change.key})
-            and (${level === "admin"} or before is distinct from 'admin' or exists (select 1 from admins where actor <> ${actor}))
+            and (${level === "admin"} or coalesce(before <> 'admin', true) or exists (select 1 from admins where actor <> ${actor}))
           on conflict (actor) do update set level = excluded.level, set_by = excluded.set_by, set_at = now()
           returning (select before from old) as before
         ), written as (
