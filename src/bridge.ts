@@ -1,5 +1,6 @@
 import { agentUserId } from "./agent/agent.ts";
 import type { Config } from "./config.ts";
+import { Care } from "./database/care.ts";
 import { openDatabase } from "./database/connection.ts";
 import { openLeases } from "./database/leases.ts";
 import { migrate } from "./database/migrate.ts";
@@ -92,6 +93,9 @@ export async function startBridge(
     parts.watch.start();
     stops.push(() => parts.doorbell.stop());
     void parts.doorbell.ring();
+    const care = new Care(database, clock, log);
+    stops.push(() => care.stop());
+    care.start();
     ready = true;
     stops.push(() => {
       ready = false;

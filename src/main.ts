@@ -63,6 +63,22 @@ program
   });
 
 program
+  .command("dump <file>")
+  .description("write everything into a file, from which either kind of database can be restored")
+  .option("--config <file>", "the configuration file", "config.yaml")
+  .action(async (file: string, { config }: { config: string }) =>
+    tell(await (await import("./dump.ts")).dumpTo(config, file)),
+  );
+
+program
+  .command("restore <file>")
+  .description("put a dump into the configured database, which must be empty")
+  .option("--config <file>", "the configuration file", "config.yaml")
+  .action(async (file: string, { config }: { config: string }) =>
+    tell(await (await import("./dump.ts")).restoreFrom(config, file)),
+  );
+
+program
   .command("init")
   .description("write config.yaml and registration.yaml for a homeserver")
   .requiredOption("--dir <dir>", "the folder for both files")

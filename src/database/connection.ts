@@ -18,6 +18,8 @@ export interface Database {
    * although its answer was lost, so it must be idempotent by key.
    */
   run<Result>(statement: (sql: Sql) => Promise<Result>): Promise<Result>;
+  /** Of the embedded database only, which cannot be read by others while it is open: see `Embedded`. */
+  readonly copyTo?: (dir: string) => Promise<void>;
   close(): Promise<void>;
 }
 
@@ -54,10 +56,12 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     transform: { undefined: null },
   };
   let sql: Sql;
+  let copyTo: Database["copyTo"];
   let release = async (): Promise<void> => {};
   if ("dir" in location) {
     const embedded = await openEmbedded(location.dir);
     release = embedded.close;
+    copyTo = embedded.copyTo;
     // postgres.js takes any duplex stream, although its types do not say so.
     const socket = { socket: embedded.socket } as unknown as postgres.Options<{ bigint: postgres.PostgresType }>;
     sql = postgres({ ...options, ...socket, host: "embedded", user: "postgres", database: "postgres", max: 1 }) as Sql;
@@ -75,6 +79,7 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
   return {
     sql,
     location,
+    ...(copyTo && { copyTo }),
     async run(statement) {
       for (const delay of retryDelays) {
         try {

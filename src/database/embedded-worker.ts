@@ -1,3 +1,5 @@
+import { constants } from "node:fs";
+import { cp } from "node:fs/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 
@@ -9,8 +11,15 @@ interface Batch {
   readonly bytes: Uint8Array;
 }
 
+/** Asks for a copy of the files as they are after a checkpoint, while nobody writes. */
+interface Copy {
+  readonly id: number;
+  readonly copyTo: string;
+}
+
+const { dataDir } = workerData as { dataDir: string };
 const database = await PGlite.create({
-  dataDir: (workerData as { dataDir: string }).dataDir,
+  dataDir,
   postgresqlconf: ["shared_buffers = 16MB", "max_wal_size = 256MB"],
 });
 
@@ -18,6 +27,11 @@ async function execute(bytes: Uint8Array): Promise<Buffer> {
   const answer: Buffer[] = [];
   await database.execProtocolRawStream(bytes, { onRawData: (data) => answer.push(Buffer.from(data)) });
   return Buffer.concat(answer);
+}
+
+async function copy(to: string): Promise<void> {
+  await database.exec("checkpoint");
+  await cp(dataDir, to, { recursive: true, force: false, errorOnExist: true, mode: constants.COPYFILE_FICLONE });
 }
 
 function startupMessage(): Buffer {
@@ -31,11 +45,14 @@ function startupMessage(): Buffer {
 parentPort?.postMessage({ greeting: await execute(startupMessage()) });
 
 let queue = Promise.resolve();
-parentPort?.on("message", (message: Batch | "close") => {
+parentPort?.on("message", (message: Batch | Copy | "close") => {
   queue = queue.then(async () => {
     if (message === "close") {
       await database.close();
       parentPort?.postMessage({ closed: true });
+    } else if ("copyTo" in message) {
+      const failed = await copy(message.copyTo).then(() => undefined, String);
+      parentPort?.postMessage({ id: message.id, bytes: Buffer.from(failed ?? "") });
     } else {
       parentPort?.postMessage({ id: message.id, bytes: await execute(message.bytes) });
     }

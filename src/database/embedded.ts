@@ -9,6 +9,8 @@ import { lockDirectory } from "./lock.ts";
 export interface Embedded {
   /** One connection to the one session that exists; for the `socket` option of postgres.js. */
   socket(): Duplex;
+  /** Copies the database into a folder that is not there yet, where it can be opened; statements wait meanwhile. */
+  copyTo(dir: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -53,15 +55,20 @@ export async function openEmbedded(dir: string): Promise<Embedded> {
     await unlock();
     throw damaged(dir, messageOf(error));
   });
-  const execute = (bytes: Buffer): Promise<Buffer> =>
+  const ask = (what: { bytes: Buffer } | { copyTo: string }): Promise<Buffer> =>
     new Promise((resolve) => {
       const id = nextId++;
       answers.set(id, resolve);
-      worker.postMessage({ id, bytes });
+      worker.postMessage({ id, ...what });
     });
 
   return {
-    socket: () => protocolStream(greeting, execute),
+    socket: () => protocolStream(greeting, (bytes) => ask({ bytes })),
+    async copyTo(target) {
+      await mkdir(target, { recursive: true });
+      const failed = (await ask({ copyTo: `${target}/postgres` })).toString();
+      if (failed !== "") throw new Error(failed);
+    },
     async close() {
       const closed = new Promise<void>((resolve) => {
         onClosed = resolve;

@@ -5,7 +5,7 @@ import type { Database } from "./connection.ts";
 const folder = new URL("../../migrations/", import.meta.url);
 
 /** A row among the migrations while a restore is under way: no program starts on half of the data. */
-const unfinishedRestore = "restore-unfinished";
+export const unfinishedRestore = "restore-unfinished";
 
 /** The names of this program's migrations, in their order. */
 export const migrationFiles = async (): Promise<string[]> =>
