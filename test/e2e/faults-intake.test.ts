@@ -4,39 +4,25 @@ import {
   answerTo,
   count,
   isTransaction,
+  killedOnEachDatabase,
   nextTransaction,
   push,
   pushText,
   quiet,
+  saidIn,
 } from "../support/faults.ts";
 import { Stage } from "../support/stage.ts";
 import type { Message, TestUser } from "../support/user.ts";
 
 const isAnswerTo = (text: string) => (message: Message) => message.body === answerTo(text);
 
-const said = async (user: TestUser, room: string) => (await user.messages(room)).map(({ body }) => body);
-
 /** How often the homeserver pushed a transaction. */
 const deliveries = ({ toBridge }: Stage, path: string) => toBridge.requests.filter((one) => one.path === path).length;
 
-describe.each(["embedded", "postgres"] as const)("killed, on the %s database", (database) => {
-  let stage: Stage;
-  let ann: TestUser;
-  let room: string;
-  beforeAll(async () => {
-    stage = await Stage.set({ database });
-    stage.model.onEvery(answerEach);
-    ann = await stage.user("ann");
-  });
-  beforeEach(async () => {
-    await stage.bridge.start();
-    room = await stage.directRoom(ann);
-    await quiet(stage.toBridge);
-    return () => stage.bridge.stop();
-  });
-  afterAll(() => stage.strike());
-
+killedOnEachDatabase((scene) => {
   it("an event whose transaction dies with the bridge before it is stored is delivered again and answered once", async () => {
+    const { stage, ann, room } = scene();
+    stage.model.on("one", answerEach);
     // What the bridge has not read, or the database has not heard, is not stored.
     if (stage.toDatabase) stage.toDatabase.hold();
     else stage.bridge.signal("SIGSTOP");
@@ -54,10 +40,12 @@ describe.each(["embedded", "postgres"] as const)("killed, on the %s database", (
     await stage.check();
     expect(await count(stage, `events where event_id = '${id}'`)).toBe(1);
     expect(await count(stage, `turns where room_id = '${room}'`)).toBe(1);
-    expect(await said(ann, room)).toEqual(["one", answerTo("one")]);
+    expect(await saidIn(ann, room)).toEqual(["one", answerTo("one")]);
   });
 
   it("an event that is stored when the bridge dies before its 200 is delivered again and answered once", async () => {
+    const { stage, ann, room } = scene();
+    stage.model.on("two", answerEach);
     const answer = stage.toBridge.holdAnswer({ when: isTransaction, times: 1 });
     const id = await ann.say(room, "two");
     const { path } = await answer.reached();
@@ -72,7 +60,7 @@ describe.each(["embedded", "postgres"] as const)("killed, on the %s database", (
     await stage.check();
     expect(await count(stage, `events where event_id = '${id}'`)).toBe(1);
     expect(await count(stage, `turns where room_id = '${room}'`)).toBe(1);
-    expect(await said(ann, room)).toEqual(["two", answerTo("two")]);
+    expect(await saidIn(ann, room)).toEqual(["two", answerTo("two")]);
   });
 });
 
@@ -109,7 +97,7 @@ describe("while it runs", () => {
     expect(await push(stage, "known", [pushed("eleven"), pushed("twelve")])).toBe(200);
     await ann.waitForMessage(room, isAnswerTo("twelve"));
     await stage.check();
-    expect(await said(ann, room)).toEqual([answerTo("eleven"), answerTo("twelve")]);
+    expect(await saidIn(ann, room)).toEqual([answerTo("eleven"), answerTo("twelve")]);
   });
 
   it("a transaction of 6.5 MB is taken", async () => {

@@ -1,32 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { answerEach, answerTo, quiet, sendsTo } from "../support/faults.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { answerEach, answerTo, killedOnEachDatabase, type Scene, saidIn, sendsTo } from "../support/faults.ts";
 import type { Fault, HttpProxy } from "../support/http-proxy.ts";
 import { say } from "../support/scripted-model.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 
-const said = async (user: TestUser, room: string) => (await user.messages(room)).map(({ body }) => body);
-
-describe.each(["embedded", "postgres"] as const)("killed, on the %s database", (database) => {
-  let stage: Stage;
-  let ann: TestUser;
-  let room: string;
-  beforeAll(async () => {
-    stage = await Stage.set({ database });
-    ann = await stage.user("ann");
-  });
-  beforeEach(async () => {
-    await stage.bridge.start();
-    room = await stage.directRoom(ann);
-    await quiet(stage.toBridge);
-    return () => stage.bridge.stop();
-  });
-  afterAll(() => stage.strike());
-
-  const sends = () => stage.toHomeserver.requests.filter(sendsTo(room));
+killedOnEachDatabase((scene) => {
+  const sends = ({ stage, room }: Scene) => stage.toHomeserver.requests.filter(sendsTo(room));
 
   /** The homeserver has the answer, and the bridge dies before it hears so. Its echo is held back. */
-  const dieUnheard = async (text: string): Promise<Fault> => {
+  const dieUnheard = async ({ stage, ann, room }: Scene, text: string): Promise<Fault> => {
     const answer = stage.toHomeserver.holdAnswer({ when: sendsTo(room) });
     const { promise: echo, resolve } = Promise.withResolvers<Fault>();
     stage.model.on(text, (request) => {
@@ -41,23 +24,25 @@ describe.each(["embedded", "postgres"] as const)("killed, on the %s database", (
   };
 
   it("a message that was accepted, unheard by a bridge that died, is sent again under its id and stays one event", async () => {
-    const echo = await dieUnheard("four");
+    const { stage, ann, room } = scene();
+    const echo = await dieUnheard(scene(), "four");
     await stage.bridge.start();
-    await expect.poll(() => sends().length, { timeout: 15_000 }).toBe(2);
+    await expect.poll(() => sends(scene()).length, { timeout: 15_000 }).toBe(2);
     echo.lift();
     await stage.check();
-    expect(await said(ann, room)).toEqual(["four", answerTo("four")]);
-    expect(new Set(sends().map(({ path }) => path)).size).toBe(1);
+    expect(await saidIn(ann, room)).toEqual(["four", answerTo("four")]);
+    expect(new Set(sends(scene()).map(({ path }) => path)).size).toBe(1);
   });
 
   it("it stays one event also where the homeserver was restarted before it is sent again", async () => {
-    const echo = await dieUnheard("five");
+    const { stage, ann, room } = scene();
+    const echo = await dieUnheard(scene(), "five");
     await stage.homeserver.synapse.restart();
     await stage.bridge.start();
-    await expect.poll(() => sends().length, { timeout: 15_000 }).toBe(2);
+    await expect.poll(() => sends(scene()).length, { timeout: 15_000 }).toBe(2);
     echo.lift();
     await stage.check();
-    expect(await said(ann, room)).toEqual(["five", answerTo("five")]);
+    expect(await saidIn(ann, room)).toEqual(["five", answerTo("five")]);
   });
 });
 
@@ -102,7 +87,7 @@ describe("while it runs", () => {
     await ann.waitForMessage(room, ({ body }) => body === parts[2], { within: 90_000 });
     const waited = performance.now() - struck;
     await stage.check();
-    expect(await said(ann, room)).toEqual([text, ...parts]);
+    expect(await saidIn(ann, room)).toEqual([text, ...parts]);
     const sends = stage.toHomeserver.requests.filter(sendsTo(room)).map(({ path }) => path);
     return { waited, sends };
   };
@@ -152,6 +137,6 @@ describe("while it runs", () => {
     const { body } = await stage.model.request("what happened?");
     expect(JSON.stringify(body)).toContain("M_FORBIDDEN");
     await stage.check();
-    expect(await said(ann, room)).toEqual(["refused", "yes", "what happened?", answerTo("what happened?")]);
+    expect(await saidIn(ann, room)).toEqual(["refused", "yes", "what happened?", answerTo("what happened?")]);
   });
 });

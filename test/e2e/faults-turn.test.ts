@@ -1,28 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { answerEach, answerTo, count, quiet, sendsTo } from "../support/faults.ts";
+import { answerEach, answerTo, count, killedOnEachDatabase, saidIn, sendsTo } from "../support/faults.ts";
 import { type ModelRequest, type Reply, type Step, say, toolName } from "../support/scripted-model.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 
-describe.each(["embedded", "postgres"] as const)("killed, on the %s database", (database) => {
-  let stage: Stage;
-  let ann: TestUser;
-  let room: string;
-  beforeAll(async () => {
-    stage = await Stage.set({ database });
-    ann = await stage.user("ann");
-  });
-  beforeEach(async () => {
-    await stage.bridge.start();
-    room = await stage.directRoom(ann);
-    await quiet(stage.toBridge);
-    return () => stage.bridge.stop();
-  });
-  afterAll(() => stage.strike());
-
-  const said = async () => (await ann.messages(room)).map(({ body }) => body);
-
+killedOnEachDatabase((scene) => {
   it("a bridge that dies while the send is held says it once when it is back, without one more model call", async () => {
+    const { stage, ann, room } = scene();
     stage.model.on("three", answerEach);
     const send = stage.toHomeserver.hold({ when: sendsTo(room) });
     await ann.say(room, "three");
@@ -34,11 +18,12 @@ describe.each(["embedded", "postgres"] as const)("killed, on the %s database", (
     await stage.bridge.start();
     await ann.waitForMessage(room, ({ body }) => body === answerTo("three"));
     await stage.check();
-    expect(await said()).toEqual(["three", answerTo("three")]);
+    expect(await saidIn(ann, room)).toEqual(["three", answerTo("three")]);
     expect(stage.model.requests.length).toBe(calls);
   });
 
   it("a bridge that dies in a turn's second step goes on with the second, and the first is neither paid nor said again", async () => {
+    const { stage, ann, room } = scene();
     const before = stage.model.requests.length;
     stage.model
       .on("steps", (request) => say(request, room, "first"), { times: 1 })
@@ -51,7 +36,7 @@ describe.each(["embedded", "postgres"] as const)("killed, on the %s database", (
     await stage.bridge.start();
     await ann.waitForMessage(room, ({ body }) => body === "second");
     await stage.check();
-    expect(await said()).toEqual(["steps", "first", "second"]);
+    expect(await saidIn(ann, room)).toEqual(["steps", "first", "second"]);
     expect(stage.model.requests.length).toBe(before + 3);
   });
 });

@@ -1,8 +1,45 @@
+import { afterAll, beforeAll, beforeEach, describe } from "vitest";
 import { readView } from "../../src/demo/rehearsal-view.ts";
 import type { HttpProxy, RequestHead } from "./http-proxy.ts";
 import { eventually } from "./poll.ts";
 import { type ModelRequest, newMessages, type Step, say, userText } from "./scripted-model.ts";
-import type { Stage } from "./stage.ts";
+import { Stage } from "./stage.ts";
+import type { TestUser } from "./user.ts";
+
+/** What each test has: the bridge runs, and the room is a new one of ann and the agent. */
+export interface Scene {
+  readonly stage: Stage;
+  readonly ann: TestUser;
+  readonly room: string;
+}
+
+/**
+ * Defines the tests twice, on each database, for bridges that are killed in them: each test has a bridge that has just
+ * started, and to which the homeserver has nothing to push.
+ */
+export function killedOnEachDatabase(tests: (scene: () => Scene) => void): void {
+  describe.each(["embedded", "postgres"] as const)("killed, on the %s database", (database) => {
+    let stage: Stage;
+    let ann: TestUser;
+    let scene: Scene;
+    beforeAll(async () => {
+      stage = await Stage.set({ database });
+      ann = await stage.user("ann");
+    });
+    beforeEach(async () => {
+      await stage.bridge.start();
+      scene = { stage, ann, room: await stage.directRoom(ann) };
+      await quiet(stage.toBridge);
+      return () => stage.bridge.stop();
+    });
+    afterAll(() => stage.strike());
+    tests(() => scene);
+  });
+}
+
+/** The texts of the room's messages, oldest first. */
+export const saidIn = async (user: TestUser, room: string): Promise<string[]> =>
+  (await user.messages(room)).map(({ body }) => body);
 
 /** A request of the homeserver that pushes events. */
 export const isTransaction = ({ method, path }: RequestHead): boolean =>
