@@ -70,3 +70,18 @@ language sql stable as $$
       select 1 from members m where m.room_id = place and m.user_id = agent_user and m.membership = 'join')
   end
 $$;
+
+-- What agents know from files and people: `fileChunk:{path}[{i}]`, `fileSummary:{path}`, …
+create table knowledge (
+  id bigint generated always as identity primary key,
+  agent text not null references agents (name),
+  source text not null,
+  text text not null,
+  -- The room, the user ('@…') or the home ('') from which it comes, as may_read takes it; null where there is no wall.
+  wall text,
+  -- The event that it came with: its redaction removes the entry.
+  event_id text,
+  created_at timestamptz not null default now(),
+  unique (agent, source)
+);
+create index knowledge_event on knowledge (event_id) where event_id is not null;

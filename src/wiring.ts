@@ -18,6 +18,7 @@ import { Budgets } from "./database/budgets.ts";
 import type { Database } from "./database/connection.ts";
 import { Events } from "./database/events.ts";
 import { History } from "./database/history.ts";
+import { Knowledge } from "./database/knowledge.ts";
 import type { Leases } from "./database/leases.ts";
 import type { Notifier } from "./database/notify.ts";
 import { Outbox } from "./database/outbox.ts";
@@ -167,6 +168,7 @@ export async function wire({ config, registration, database, notifier, leases, q
     guides: await loadGuides(serverName),
   });
   const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
+  const knowledge = new Knowledge(database);
   const files = openShares(database, {
     shipped: await loadShipped(),
     since: clock.now(),
@@ -184,6 +186,7 @@ export async function wire({ config, registration, database, notifier, leases, q
     rooms,
     history,
     files,
+    knowledge,
     turns,
     view,
     toolbox,
@@ -217,6 +220,7 @@ export async function wire({ config, registration, database, notifier, leases, q
     rooms,
     history,
     files,
+    knowledge,
     turns,
     directory,
     toolbox,

@@ -21,7 +21,7 @@ const rings: readonly Readonly<Record<string, string>>[] = [
     model: "lib openai zod",
   },
   // The mind: files, then how an agent works, then what brings events to it.
-  { vfs: "lib lmml database file-type mime-types re2js" },
+  { vfs: "lib lmml database file-type mime-types re2js node:timers/promises" },
   { agent: "lib lmml context database matrix model vfs zod" },
   {
     routing: "lib lmml context database matrix agent",

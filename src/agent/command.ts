@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { StoredEvent } from "../database/events.ts";
 import type { History } from "../database/history.ts";
+import type { Knowledge } from "../database/knowledge.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Renders } from "../database/renders.ts";
 import type { RoomContext, Rooms } from "../database/rooms.ts";
@@ -25,6 +26,7 @@ export interface CommandServices {
   readonly rooms: Rooms;
   readonly history: History;
   readonly files: FileSystemParts;
+  readonly knowledge: Knowledge;
   readonly turns: Turns;
   readonly renders: Renders;
   readonly directory: AgentDirectory;

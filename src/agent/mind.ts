@@ -1,4 +1,5 @@
 import type { History } from "../database/history.ts";
+import type { Knowledge } from "../database/knowledge.ts";
 import type { Renders } from "../database/renders.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { Turns } from "../database/turns.ts";
@@ -23,6 +24,7 @@ export interface Mind {
   readonly rooms: Rooms;
   readonly history: History;
   readonly files: FileSystemParts;
+  readonly knowledge: Knowledge;
   readonly turns: Turns;
   readonly renders: Renders;
   readonly view: View;

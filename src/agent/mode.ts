@@ -31,6 +31,10 @@ const levelFor = (kind: OperationKind): Level => (kind === "read" ? "use" : "ope
 
 const allows = (mode: Mode, kind: OperationKind): boolean => modes.indexOf(kind) <= modes.indexOf(mode);
 
+/** Whether something of this kind that is not the agent's `own` would be carried out here. */
+export const permits = (kind: OperationKind, { agent, by, level }: Pick<Call, "agent" | "by" | "level">): boolean =>
+  includesLevel(level, levelFor(kind)) && (by === "person" || allows(agent.settings.mode, kind));
+
 /**
  * The one place where it is decided whether an operation is carried out: mode ∩ rights of those it is done for ∩
  * walls. What is refused tells the caller why.

@@ -1,10 +1,10 @@
 import type { TakenWake, Turn } from "../database/turns.ts";
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
-import { FileSystem } from "../vfs/file-system.ts";
+import { FileSystem, type FileSystemParts } from "../vfs/file-system.ts";
 import { type Agent, personaPath } from "./agent.ts";
 import { requesters, threadOf } from "./cause.ts";
 import type { Mind } from "./mind.ts";
-import { includesLevel } from "./permissions.ts";
+import { includesLevel, type Level } from "./permissions.ts";
 import type { ToolContext } from "./tool.ts";
 
 /** Where a call comes from, and for whom it is made. */
@@ -37,20 +37,30 @@ export const originInTurn = (
   ...rest,
 });
 
+/** Files as those for whom something is done may use them; `level` is what all of them may do. */
+export function filesFor(
+  parts: FileSystemParts,
+  origin: Omit<Origin, "threadId" | "signal">,
+  level: Level,
+): FileSystem {
+  const { agent, roomId, by, requesters, sources, key } = origin;
+  const { name, userId, owner, settings } = agent;
+  const files = { personaFile: personaPath(agent), scratchPadFile: settings.scratchPadFile };
+  const may = { uses: includesLevel(level, "use"), admin: level === "admin" };
+  return new FileSystem(
+    parts,
+    { agent: { name, userId, owner, ...files }, roomId, by, requesters, sources, ...may },
+    key,
+  );
+}
+
 /** Everything that a tool may use, for models' calls and people's commands alike. */
 export async function toolContext(
-  mind: Pick<Mind, "clock" | "directory" | "files" | "rights" | "rooms" | "submodels">,
+  mind: Pick<Mind, "clock" | "directory" | "files" | "knowledge" | "rights" | "rooms" | "submodels">,
   origin: Origin,
 ): Promise<ToolContext> {
-  const { clock, directory, files, rights, rooms, submodels } = mind;
+  const { clock, directory, files, knowledge, rights, rooms, submodels } = mind;
   const level = await rights.leastOf(origin.requesters);
-  const { agent, key } = origin;
-  const actor = {
-    ...origin,
-    agent: { ...agent, personaFile: personaPath(agent), scratchPadFile: agent.settings.scratchPadFile },
-    uses: includesLevel(level, "use"),
-    admin: level === "admin",
-  };
   return {
     ...origin,
     level,
@@ -58,6 +68,7 @@ export async function toolContext(
     rooms,
     agents: directory,
     submodel: submodels.for(origin),
-    files: new FileSystem(files, actor, key),
+    files: filesFor(files, origin, level),
+    knowledge,
   };
 }

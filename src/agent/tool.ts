@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { Knowledge } from "../database/knowledge.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
@@ -35,6 +36,7 @@ export interface ToolContext {
   readonly submodel: Submodel;
   /** Files as those for whom it is done may use them. What is read of them is counted to the outcome's sources. */
   readonly files: FileSystem;
+  readonly knowledge: Knowledge;
   /** Aborted when the turn is stopped. */
   readonly signal: AbortSignal;
 }
@@ -63,6 +65,8 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly set: ToolSet;
   /** The command's word without its prefix; positional arguments in the order of the input, the last takes the rest. */
   readonly command?: string;
+  /** Optional fields that a command gives by position as well, after the required ones. */
+  readonly positional?: readonly string[];
   readonly description: string;
   /** Where it depends on the input, `run` is told which it was. */
   readonly kind:

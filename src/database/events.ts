@@ -195,6 +195,8 @@ export class Events {
           delete from files where event_id = ${target}
         ), erased as (
           delete from file_versions where event_id = ${target}
+        ), unlearnt as (
+          delete from knowledge where event_id = ${target}
         )
         update renders set system = '', prompt = '' where event_ids @> array[${target}]::text[]`,
     );

@@ -16,6 +16,8 @@ export interface FileInfo extends FilePlace {
   readonly size: number;
   /** The event that the content came with. */
   readonly eventId: EventId | null;
+  /** Names the write that made this version. */
+  readonly writeKey: string | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -61,7 +63,7 @@ export type WriteOutcome =
 export const folderType = "inode/directory";
 
 const infoColumns = `share, path, content_type as "contentType", owner, version, size, event_id as "eventId",
-  created_at as "createdAt", updated_at as "updatedAt"`;
+  write_key as "writeKey", created_at as "createdAt", updated_at as "updatedAt"`;
 const columns = `${infoColumns}, text_content as text, binary_content as binary`;
 const kept = "share, path, version, content_type, text_content, binary_content, owner, event_id, write_key";
 
@@ -111,7 +113,7 @@ export class Files {
     const [row] = await this.#database.run(
       (sql) => sql<FileRow[]>`
         select share, path, content_type as "contentType", owner, version, size, event_id as "eventId",
-          written_at as "createdAt", ended_at as "updatedAt", text_content as text, binary_content as binary
+          write_key as "writeKey", written_at as "createdAt", ended_at as "updatedAt", text_content as text, binary_content as binary
         from file_versions where share = ${share} and path = ${path} and version = ${version}`,
     );
     return row;

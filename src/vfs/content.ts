@@ -17,11 +17,11 @@ export async function contentOf(name: string, content: string | Uint8Array): Pro
 
 const textOf = (name: string, text: string): Content => {
   const named = lookup(name);
-  return { contentType: named && isText(named) ? named : "text/plain", text, binary: null };
+  return { contentType: named && isTextType(named) ? named : "text/plain", text, binary: null };
 };
 
-/** Formats of text that are registered as `application/` or `image/`. */
-const isText = (type: string): boolean =>
+/** Whether content of this type is text; some formats of text are registered as `application/` or `image/`. */
+export const isTextType = (type: string): boolean =>
   charset(type) === "UTF-8" || /[/+](?:json|xml|yaml|toml|sql|javascript|x-sh)$/.test(type);
 
 const decode = (bytes: Uint8Array): string | undefined => {

@@ -11,7 +11,7 @@ import {
 import { UserError } from "../lib/errors.ts";
 import { digest, type EventId, type RoomId } from "../lib/ids.ts";
 import type { Access } from "./access.ts";
-import { contentOf } from "./content.ts";
+import { contentOf, isTextType } from "./content.ts";
 import { parseGlob } from "./glob.ts";
 import { type FilePath, formatPath, nameOf, parsePath, rootOf, type ShareName } from "./path.ts";
 import type { Actor } from "./place.ts";
@@ -49,6 +49,8 @@ export interface Written {
   readonly size: number;
 }
 
+const batchFiles = 500;
+const batchBytes = 4 << 20;
 /** How many files a pattern may look at. */
 const listedMax = 200_000;
 
@@ -84,10 +86,25 @@ export class FileSystem {
     return row;
   }
 
-  /** Contents of files that `list` gave. */
-  async readAll(files: readonly FilePlace[]): Promise<FileRow[]> {
-    const share = files[0]?.share as ShareName | undefined;
-    return share === undefined ? [] : this.#store(share).read(files);
+  /** Texts of files that `list` gave, a few megabytes at a time; what is no text is left out. */
+  async *texts(files: readonly FileInfo[]): AsyncGenerator<FileRow & { readonly text: string }> {
+    let batch: FileInfo[] = [];
+    let size = 0;
+    for (const [index, file] of files.entries()) {
+      if (isTextType(file.contentType)) {
+        batch.push(file);
+        size += file.size;
+      }
+      if (batch.length === 0 || (batch.length < batchFiles && size < batchBytes && index < files.length - 1)) continue;
+      const rows = await this.#store(file.share as ShareName).read(batch);
+      const byPath = new Map(rows.map((row) => [row.path, row]));
+      for (const { path } of batch) {
+        const row = byPath.get(path);
+        if (row && row.text !== null) yield { ...row, text: row.text };
+      }
+      batch = [];
+      size = 0;
+    }
   }
 
   /** What is known of a file or folder, with the versions that can be restored. */
@@ -102,12 +119,15 @@ export class FileSystem {
     return { ...first, ...file, contentType: folderType, version: 0, size: 0, eventId: null, versions };
   }
 
-  /** Whether something is there: for those who may write there, also where they may not read. */
+  /**
+   * Whether something is there that this operation did not make itself: for those who may write there, also where they
+   * may not read.
+   */
   async exists(path: string): Promise<boolean> {
     const file = parsePath(path);
     await this.#mayWrite(file);
     const [row] = await this.#store(file.share).read([file]);
-    return row !== undefined;
+    return row !== undefined && row.writeKey !== this.#keyFor(file);
   }
 
   /** Files and made folders that fit a pattern, or that are below a folder if it is a plain path; in their order. */
@@ -142,12 +162,21 @@ export class FileSystem {
     }
   }
 
-  async makeFolder(path: string): Promise<void> {
+  /** Writes the content of one file to another path. What its event brought goes with its redaction there, too. */
+  async copy(from: string, to: string, options: Pick<WriteOptions, "expected"> = {}): Promise<Written> {
+    const { text, binary, eventId } = await this.read(from);
+    return this.write(to, text ?? binary ?? "", { ...options, eventId });
+  }
+
+  /** Sees to it that a folder is there; returns its path. */
+  async makeFolder(path: string): Promise<string> {
     const file = parsePath(path);
     await this.#mayWrite(file);
-    if (await this.#isFolder(file)) return;
-    const row = { ...file, contentType: folderType, text: null, owner: this.#author(), expected: 0 };
-    await this.#write({ ...row, key: this.#keyFor(file) });
+    if (!(await this.#isFolder(file))) {
+      const row = { ...file, contentType: folderType, text: null, owner: this.#author(), expected: 0 };
+      await this.#write({ ...row, key: this.#keyFor(file) });
+    }
+    return formatPath(file);
   }
 
   /** Removes a file, or a folder with everything in it. Returns the paths of the files that were there. */
@@ -162,7 +191,8 @@ export class FileSystem {
         `${formatPath(file)} is a folder with ${below.length} files: say recursive to remove them all.`,
       );
     }
-    for (const one of below) await this.#mayWrite({ share: file.share, path: one.path });
+    // Elsewhere the root alone decides.
+    for (const one of file.share === "agents" ? below : []) await this.#mayWrite({ share: file.share, path: one.path });
     const paths = below.length > 0 ? all.map((one) => one.path) : [file.path];
     const gone = await store.remove(file.share, paths, this.#keyFor(file));
     if (gone.length === 0) throw missing(file);

@@ -60,6 +60,7 @@ const shippedRow = (path: string, text: string, since: Date): FileRow => ({
   version: 0,
   size: Buffer.byteLength(text),
   eventId: null,
+  writeKey: null,
   createdAt: since,
   updatedAt: since,
   text,

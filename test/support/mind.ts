@@ -10,6 +10,7 @@ import { View } from "../../src/agent/view.ts";
 import { Budgets } from "../../src/database/budgets.ts";
 import type { Database } from "../../src/database/connection.ts";
 import { History } from "../../src/database/history.ts";
+import { Knowledge } from "../../src/database/knowledge.ts";
 import { Renders } from "../../src/database/renders.ts";
 import { Rooms } from "../../src/database/rooms.ts";
 import { Turns } from "../../src/database/turns.ts";
@@ -42,6 +43,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     rooms,
     history: new History(database),
     files: shares(database),
+    knowledge: new Knowledge(database),
     turns: new Turns(database, newKey()),
     renders: new Renders(database),
     view: new View(database, {

@@ -1,0 +1,29 @@
+import { z } from "zod";
+import { defineAgentCommand } from "../agent/command.ts";
+import { filesFor } from "../agent/tool-context.ts";
+import { digest } from "../lib/ids.ts";
+
+export const commands = [
+  defineAgentCommand({
+    command: "restore",
+    description: "Brings back what a file was before it was overwritten or deleted; `stat` lists the versions.",
+    level: "operate",
+    input: z.object({
+      path: z.string().min(1).describe("The file, as share:/path"),
+      version: z.coerce
+        .number("the version's number")
+        .int("the version's number")
+        .positive("the version's number")
+        .optional()
+        .describe("The version to bring back; without it the newest that is kept"),
+    }),
+    positional: ["version"],
+    async run({ path, version }, { agent, event, files, level }) {
+      const { eventId, roomId, sender } = event;
+      const key = digest("restore", eventId);
+      const origin = { agent, roomId, by: "person" as const, requesters: [sender], sources: [roomId], key };
+      const restored = await filesFor(files, origin, level).restore(path, version);
+      return `${restored.path} is as it was; this is version ${restored.version}.`;
+    },
+  }),
+];

@@ -1,0 +1,25 @@
+import { z } from "zod";
+import { defineTool } from "../agent/tool.ts";
+import { folderType } from "../database/files.ts";
+import { formatPath } from "../vfs/path.ts";
+
+export const tool = defineTool({
+  name: "FS_Find",
+  set: "core",
+  command: "find",
+  description:
+    "Finds files by a pattern of paths: * and ? within a name, ** over folders, [a-z], {one,other}; such as rooms:/**/*.md.",
+  kind: "read",
+  repeatable: true,
+  input: z.object({
+    limit: z.coerce.number().int().min(1).max(1_000).default(40).describe("The most paths to list"),
+    glob: z.string().min(1).describe("The pattern, as share:/pattern"),
+  }),
+  async run({ glob, limit }, { files }) {
+    const found = (await files.list(glob)).filter((file) => file.contentType !== folderType);
+    if (found.length === 0) return { result: `No file fits ${glob}.`, verbatim: true };
+    const more = found.length - limit;
+    const lines = found.slice(0, limit).map(formatPath);
+    return { result: [...lines, ...(more > 0 ? [`[${more} more]`] : [])].join("\n"), verbatim: true };
+  },
+});

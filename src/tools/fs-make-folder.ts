@@ -1,0 +1,15 @@
+import { z } from "zod";
+import { defineTool } from "../agent/tool.ts";
+
+export const tool = defineTool({
+  name: "FS_MakeFolder",
+  set: "core",
+  command: "mkdir",
+  description: "Makes a folder. Writing a file makes the folders on its way by itself.",
+  kind: "create",
+  repeatable: true,
+  input: z.object({ path: z.string().min(1).describe("The folder, as share:/path") }),
+  async run({ path }, { files }) {
+    return { result: `${await files.makeFolder(path)} is there.` };
+  },
+});

@@ -1,0 +1,74 @@
+import { folderType } from "../database/files.ts";
+import { UserError } from "../lib/errors.ts";
+import type { FileSystem } from "./file-system.ts";
+import { parseGlob } from "./glob.ts";
+import { formatPath, nameOf, parsePath } from "./path.ts";
+
+/** Where a file is put: `target` itself, or below it where it is a folder or ends with a slash. */
+export async function destinationOf(files: FileSystem, from: string, target: string): Promise<string> {
+  const folder = target.trim().endsWith("/") || (await isFolder(files, target));
+  return folder ? `${formatPath(parsePath(target))}/${nameOf(parsePath(from))}` : formatPath(parsePath(target));
+}
+
+export interface Moved {
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * Moves one file to a file or a folder, a folder with all that is in it, or all files that fit a pattern to a folder.
+ * They move one after another: where one cannot, those before it have moved, and the error says so.
+ */
+export async function move(files: FileSystem, pattern: string, target: string): Promise<Moved[]> {
+  const moves = await planOf(files, pattern, target);
+  if (moves.length === 0) throw new UserError(`Nothing fits ${pattern}.`);
+  const twice = moves.find(({ to }, index) => moves.findIndex((other) => other.to === to) !== index);
+  if (twice) throw new UserError(`Several files would become ${twice.to}. Nothing was moved.`);
+  const inside = moves.find(({ from, to, folder }) => folder && to.startsWith(`${from}/`));
+  if (inside) throw new UserError(`${inside.from} cannot be moved into itself.`);
+  const done: Moved[] = [];
+  for (const one of moves) {
+    if (one.from === one.to) continue;
+    try {
+      if (one.folder) await files.makeFolder(one.to);
+      else await files.copy(one.from, one.to);
+      await files.remove(one.from);
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      throw new UserError(`${error.message} ${done.length} of ${moves.length} were moved before that.`);
+    }
+    done.push(one);
+  }
+  return done.map(({ from, to }) => ({ from, to }));
+}
+
+async function planOf(files: FileSystem, pattern: string, target: string): Promise<(Moved & { folder: boolean })[]> {
+  const glob = parseGlob(pattern);
+  const listed = await files.list(pattern);
+  const [only] = listed;
+  const plan = (path: string, to: string, contentType: string) => ({
+    from: formatPath({ share: glob.share, path }),
+    to: formatPath(parsePath(to)),
+    folder: contentType === folderType,
+  });
+  if (!glob.literal) {
+    return listed
+      .filter((file) => file.contentType !== folderType)
+      .map((file) => plan(file.path, `${target}/${nameOf(file)}`, file.contentType));
+  }
+  const to = await destinationOf(files, pattern, target);
+  if (listed.length === 1 && only?.path === glob.base) return [plan(only.path, to, only.contentType)];
+  // What is in a folder goes before the folder itself.
+  return listed
+    .map((file) => plan(file.path, `${to}${file.path.slice(glob.base.length)}`, file.contentType))
+    .sort((a, b) => b.from.length - a.from.length);
+}
+
+async function isFolder(files: FileSystem, path: string): Promise<boolean> {
+  try {
+    return (await files.stat(path)).contentType === folderType;
+  } catch (error) {
+    if (error instanceof UserError) return false;
+    throw error;
+  }
+}
