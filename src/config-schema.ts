@@ -98,6 +98,9 @@ const priceSection = section({
   completion: perMillion(),
 });
 
+const messages = "a whole number of messages per minute, 1 or more";
+const wakesPerMinute = (usual: number) => z.int(messages).min(1, messages).default(usual);
+
 const shape = section({
   homeserver: section({
     url: webUrl("http://127.0.0.1:8008"),
@@ -118,6 +121,10 @@ const shape = section({
     .default({}),
   controlRoom: z.custom<RoomId>((room) => typeof room === "string" && isRoomId(room), roomId).optional(),
   agents: z.record(z.string().refine(isAgentName, `expected ${agentName}`), agentSection, agents).default({}),
+  limits: section({
+    requester: wakesPerMinute(60),
+    room: wakesPerMinute(120),
+  }).prefault({}),
   budgets: budgetsSection.default({}),
   prices: z
     .record(z.string(), priceSection, "prices by model, such as some/model: { prompt: 3, completion: 15 }")

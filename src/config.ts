@@ -36,6 +36,8 @@ export interface Config {
   readonly files: { readonly quotaMegabytes: number };
   readonly permissions: Permissions;
   readonly controlRoom: RoomId | undefined;
+  /** Messages per minute that wake agents: of one person, and in one room. */
+  readonly limits: { readonly requester: number; readonly room: number };
   /** Per day (UTC). */
   readonly budgets: ConfiguredBudgets;
   /** By the model's name, where the provider reports none. */

@@ -48,6 +48,7 @@ import { Intake } from "./routing/intake.ts";
 import { Judge } from "./routing/judge.ts";
 import { Reconciler } from "./routing/reconcile.ts";
 import { Router } from "./routing/router.ts";
+import { Throttle } from "./routing/throttle.ts";
 import { openShares } from "./vfs/shares.ts";
 
 const commandPrefix = "!";
@@ -225,6 +226,7 @@ export async function wire({ config, registration, database, notifier, leases, q
     directory,
     toolbox,
     renders: mind.renders,
+    book,
     runner,
     clock,
     modelOf: (agent) => view.modelOf(agent),
@@ -241,6 +243,7 @@ export async function wire({ config, registration, database, notifier, leases, q
     botUserId: client.botUserId,
     sensors: await loadAll<Sensor>("sensors", "sensor"),
     command: commands.handle,
+    throttle: new Throttle(config.limits, clock),
   });
   const router = new Router({
     database,

@@ -51,6 +51,7 @@ describe("configuration", () => {
       controlRoom: undefined,
       agents: [],
       logLevel: "info",
+      limits: { requester: 60, room: 120 },
       budgets: {},
       prices: {},
       warnings: [],

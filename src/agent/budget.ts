@@ -16,6 +16,8 @@ export interface Payer {
   readonly requesters: readonly UserId[];
 }
 
+export const budgetScopes = ["bridge", "agent", "room", "requester"] as const satisfies BudgetScope[];
+
 /** Stands for each agent, room or person without a limit of its own. */
 export const each = "*";
 
@@ -46,10 +48,16 @@ export class BudgetReached extends UserError {
 }
 
 /** A budget's name, as people know it. */
-const nameOf = ({ scope, key }: { readonly scope: BudgetScope; readonly key: string }): string => {
+export const nameOf = ({ scope, key }: { readonly scope: BudgetScope; readonly key: string }): string => {
   if (scope === "bridge") return "this bridge";
   if (key === each) return scope === "requester" ? "each person" : `each ${scope}`;
   return scope === "requester" ? key : `the ${scope} ${key}`;
+};
+
+/** A limit in people's words. */
+export const limitText = ({ tokens, usd }: Limit): string => {
+  const parts = [...(tokens === undefined ? [] : [`${tokens} tokens`]), ...(usd === undefined ? [] : [`${usd} USD`])];
+  return parts.length === 0 ? "no limit" : `${parts.join(" and ")} a day`;
 };
 
 const settings = { agent: "agents", room: "rooms", requester: "requesters" } as const;
@@ -84,6 +92,36 @@ export class BudgetBook {
     this.#set = new Map((await this.table.limits()).map((limit) => [`${limit.scope} ${limit.key}`, limit]));
   }
 
+  /** Sets a limit by command; null: the configuration's holds again. Returns what the scope and key had, and now have. */
+  async setLimit(
+    scope: BudgetScope,
+    key: string,
+    limit: Limit | null,
+    change: { readonly key: string; readonly actor: UserId },
+  ): Promise<{ before: Limit; after: Limit }> {
+    const before = this.limit(scope, key);
+    const written = {
+      subject: `budget of ${nameOf({ scope, key })}`,
+      before: limitText(before),
+      after: limit && limitText(limit),
+    };
+    await this.table.setLimit(scope, key, limit, { ...change, ...written });
+    await this.refresh();
+    return { before, after: this.limit(scope, key) };
+  }
+
+  /** Every limit that holds, by its own name. */
+  all(): Account[] {
+    const configured = budgetScopes.flatMap((scope) =>
+      Object.keys(this.#configuredFor(scope)).map((key) => `${scope} ${key}`),
+    );
+    const names = new Set([...configured, ...this.#set.keys()]);
+    return [...names].map((name) => {
+      const [scope = "bridge", key = ""] = name.split(" ") as [BudgetScope, string];
+      return { scope, key, ...this.limit(scope, key) };
+    });
+  }
+
   /** From time to time: gives back what dead calls hold, and hears of other processes' changes. */
   async keep(): Promise<void> {
     await this.refresh();
@@ -92,19 +130,16 @@ export class BudgetBook {
 
   /** Whether a limit holds anywhere: then everything is counted, so that it can be told apart. */
   get counts(): boolean {
-    const { bridge, agents, rooms, requesters } = this.#configured;
-    const configured = [bridge, ...[agents, rooms, requesters].flatMap((by) => Object.values(by ?? {}))];
-    return this.#set.size > 0 || configured.some((limit) => limit !== undefined);
+    return this.#set.size > 0 || budgetScopes.some((scope) => Object.keys(this.#configuredFor(scope)).length > 0);
   }
 
   /** From where a call is paid; nothing where no budget is set at all. */
   accounts({ agent, roomId, requesters }: Omit<Payer, "key" | "turnId">): Account[] {
-    const own = agent.settings.budget;
-    if (own === null && !this.counts) return [];
+    if (agent.settings.budget === null && !this.counts) return [];
     const people = [...new Set(requesters)];
     return [
       { scope: "bridge", key: "", ...this.limit("bridge", "") },
-      { scope: "agent", key: agent.name, ...stricter(this.limit("agent", agent.name), own ?? {}) },
+      { scope: "agent", key: agent.name, ...this.limitOfAgent(agent) },
       ...(roomId === HOME ? [] : [{ scope: "room" as const, key: roomId, ...this.limit("room", roomId) }]),
       ...people.map((key) => ({ scope: "requester" as const, key, ...this.limit("requester", key) })),
     ];
@@ -112,14 +147,23 @@ export class BudgetBook {
 
   /** The limit by its own name before the one for each; what was set by command before the configuration. */
   limit(scope: BudgetScope, key: string): Limit {
-    const configured: Readonly<Record<string, Limit | undefined>> =
-      scope === "bridge" ? { "": this.#configured.bridge } : (this.#configured[settings[scope]] ?? {});
+    const configured = this.#configuredFor(scope);
     const find = (name: string): Limit | undefined => {
       const set = this.#set.get(`${scope} ${name}`);
       if (set) return { tokens: set.tokens ?? undefined, usd: set.usd ?? undefined };
       return Object.hasOwn(configured, name) ? configured[name] : undefined;
     };
     return find(key) ?? find(each) ?? {};
+  }
+
+  /** The operator's limit and the agent's own: both hold. */
+  limitOfAgent(agent: Agent): Limit {
+    return stricter(this.limit("agent", agent.name), agent.settings.budget ?? {});
+  }
+
+  #configuredFor(scope: BudgetScope): Readonly<Record<string, Limit>> {
+    const { bridge } = this.#configured;
+    return scope === "bridge" ? (bridge ? { "": bridge } : {}) : (this.#configured[settings[scope]] ?? {});
   }
 
   /** What a call of this size costs; no dollars where nobody knows the price. */

@@ -11,6 +11,7 @@ import type { UserId } from "../lib/ids.ts";
 import type { Message } from "../matrix/message.ts";
 import type { FileSystemParts } from "../vfs/file-system.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
+import type { BudgetBook } from "./budget.ts";
 import type { Commandable } from "./command-line.ts";
 import type { Level } from "./permissions.ts";
 import type { Rights } from "./rights.ts";
@@ -35,6 +36,7 @@ export interface CommandServices {
   readonly clock: Clock;
   readonly modelOf: (agent: Agent) => string;
   readonly submodels: Submodels;
+  readonly book: BudgetBook;
 }
 
 /** A person's command, as it came. */

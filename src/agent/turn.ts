@@ -2,11 +2,11 @@ import { systemEvent } from "../context/ephemeris.ts";
 import type { Refusal } from "../database/budgets.ts";
 import type { Conversation } from "../database/routing.ts";
 import type { ClaimedTurn } from "../database/turns.ts";
-import { digest, HOME, type RoomId } from "../lib/ids.ts";
+import { digest, HOME } from "../lib/ids.ts";
 import { render } from "../lmml/render.ts";
 import { act } from "./act.ts";
 import type { Agent } from "./agent.ts";
-import { type BudgetBook, BudgetReached } from "./budget.ts";
+import { BudgetReached } from "./budget.ts";
 import { asked, threadOf } from "./cause.ts";
 import type { Mind } from "./mind.ts";
 import { utter } from "./speech.ts";
@@ -54,7 +54,7 @@ export async function workTurn(
   } catch (error) {
     if (!(error instanceof BudgetReached)) throw error;
     mind.onBudgetReached(error);
-    return endEarly(state, "budget", error.message, budgetNotice(mind.book, turn.roomId, error.refusal));
+    return endEarly(state, "budget", error.message, budgetNotice(state, error.refusal));
   }
   return endEarly(state, "limit", `It reached its limit of ${agent.settings.maxIterations} steps.`, {
     text: "I came to the limit of my steps before I had an answer. Ask me again, perhaps in smaller pieces.",
@@ -99,16 +99,16 @@ async function endEarly(state: TurnState, name: string, why: string, told: Notic
 }
 
 /** Says which budget it is, not how large: rooms may hold strangers. Once for each day and limit. */
-function budgetNotice(book: BudgetBook, roomId: RoomId, { scope, key, day }: Refusal): Notice {
+function budgetNotice({ mind: { book }, agent, turn }: TurnState, { scope, key, day }: Refusal): Notice {
   const names = {
     bridge: "This bridge's budget",
     agent: "My budget",
     room: "This room's budget",
     requester: `The budget of ${key}`,
   };
-  const { tokens, usd } = book.limit(scope, key);
+  const { tokens, usd } = scope === "agent" ? book.limitOfAgent(agent) : book.limit(scope, key);
   return {
     text: `${names[scope]} for today is used up. Ask me again after midnight UTC.`,
-    key: digest("budget", roomId, scope, key, day, tokens ?? "", usd ?? ""),
+    key: digest("budget", turn.roomId, scope, key, day, tokens ?? "", usd ?? ""),
   };
 }

@@ -1,9 +1,9 @@
 import type { AgentName, RoomId, UserId } from "../lib/ids.ts";
+import { type Change, insertAudit } from "./audit.ts";
 import type { Database, Json, Sql } from "./connection.ts";
 
 /** What a budget is for: the whole bridge, an agent, a room, or the people for whom a turn works. */
-const budgetScopes = ["bridge", "agent", "room", "requester"] as const;
-export type BudgetScope = (typeof budgetScopes)[number];
+export type BudgetScope = "bridge" | "agent" | "room" | "requester";
 
 /** What may be spent on one day (UTC); undefined: as much as one likes. */
 export interface Limit {
@@ -138,21 +138,23 @@ export class Budgets {
     );
   }
 
-  /** What was spent before counts, also where nobody had counted it. */
-  async setLimit({ scope, key, tokens, usd }: SetLimit, by: UserId): Promise<void> {
+  /** Sets a limit, or (null) takes away what was set, and writes that into the audit. What was spent today counts. */
+  async setLimit(scope: BudgetScope, key: string, limit: Limit | null, change: Change): Promise<void> {
     await this.#database.run(
       (sql) => sql`
         with recount as (
           delete from spending where day = ${sql.unsafe(today)} and not exists (select 1 from reservations)
+        ), given as (
+          insert into budgets (scope, key, tokens, usd, set_by)
+          select ${scope}, ${key}, ${limit?.tokens ?? null}, ${limit?.usd ?? null}, ${change.actor} where ${limit !== null}
+          on conflict (scope, key) do update set tokens = excluded.tokens, usd = excluded.usd, set_by = excluded.set_by, set_at = now()
+        ), taken as (
+          delete from budgets where scope = ${scope} and key = ${key} and ${limit === null}
+        ), changed as (
+          select ${change.before}::text as before
         )
-        insert into budgets (scope, key, tokens, usd, set_by) values (${scope}, ${key}, ${tokens}, ${usd}, ${by})
-        on conflict (scope, key) do update set tokens = excluded.tokens, usd = excluded.usd, set_by = excluded.set_by, set_at = now()`,
+        ${insertAudit(sql, change, "changed")}`,
     );
-  }
-
-  /** The configuration's limit holds again. */
-  async forgetLimit(scope: BudgetScope, key: string): Promise<void> {
-    await this.#database.run((sql) => sql`delete from budgets where scope = ${scope} and key = ${key}`);
   }
 
   /** What was spent today (UTC) by these accounts; those that spent nothing are missing. */
@@ -166,6 +168,23 @@ export class Budgets {
           when 'bridge' then true when 'agent' then u.agent = a.key when 'room' then u.room_id = a.key
           else a.key = any (u.requesters) end
         group by a.scope, a.key order by a.scope, a.key`,
+    );
+  }
+
+  /** Those agents, rooms and people that spent most today (UTC), and the bridge as a whole. */
+  async spendersToday(most: number): Promise<Pick<Account, "scope" | "key">[]> {
+    return this.#database.run(
+      (sql) => sql<Pick<Account, "scope" | "key">[]>`
+        with today as (
+          select agent, room_id, requesters, prompt_tokens + completion_tokens as tokens from usage
+          where created_at >= ${sql.unsafe(today)}::timestamp at time zone 'utc'
+        )
+        select scope, key from (
+          select 0 as place, 'bridge' as scope, '' as key, 0 as tokens
+          union all (select 1, 'agent', agent, sum(tokens) from today group by agent order by 4 desc limit ${most})
+          union all (select 2, 'room', room_id, sum(tokens) from today where room_id <> '' group by room_id order by 4 desc limit ${most})
+          union all (select 3, 'requester', person, sum(tokens) from today, unnest(requesters) person group by person order by 4 desc limit ${most})
+        ) spenders order by place, tokens desc`,
     );
   }
 

@@ -13,6 +13,7 @@ import { agentName, type Message, readMessage } from "../matrix/message.ts";
 import { powerOf, readMember, readPowerLevels } from "../matrix/state.ts";
 import { answerInvite } from "./invite.ts";
 import { isShownState, project } from "./project.ts";
+import type { Throttle } from "./throttle.ts";
 
 /** A human's own message that begins like a command. Answers with what is to be said, or `undefined` if it is none. */
 type CommandHandler = (command: {
@@ -30,6 +31,7 @@ export interface JudgeParts {
   readonly rights: Rights;
   readonly sensors: readonly Sensor[];
   readonly command: CommandHandler;
+  readonly throttle: Throttle;
   readonly serverName: string;
   readonly botUserId: UserId;
   readonly log: Log;
@@ -122,6 +124,12 @@ export class Judge {
     if (meant.length === 0) return effects;
     if (cause.requester === undefined || !includesLevel(await this.#parts.rights.of(cause.requester), "chat")) {
       const outbox = cause.byAgent ? [] : meant.flatMap(({ agent }) => closedDoor(agent, event));
+      return { ...effects, outbox };
+    }
+    const admission = this.#parts.throttle.admit(cause.requester, event.roomId);
+    if (admission !== "admitted") {
+      const outbox =
+        admission === "told" && !cause.byAgent ? meant.slice(0, 1).flatMap(({ agent }) => tooFast(agent, event)) : [];
       return { ...effects, outbox };
     }
     const wakes = meant.map(
@@ -248,6 +256,16 @@ const closedDoor = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
     text: `${event.sender} has no permission to talk to me here. Those who run this bridge can give it ("chat" or more).`,
     notice: true,
     key: digest("closed", agent.userId, event.roomId, event.sender),
+  });
+
+/** Says to a person that their messages are read, but not each of them answered. */
+const tooFast = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
+  utter({
+    sender: agent.userId,
+    roomId: event.roomId,
+    text: "Messages come faster than I may answer. I still read them; write again in a minute for an answer.",
+    notice: true,
+    key: digest("too fast", agent.userId, event.eventId),
   });
 
 const lengthOf = (event: StoredEvent): number =>

@@ -87,6 +87,7 @@ export class Setting {
       database: location,
       model: { baseUrl: model.url, apiKey: "scripted", name: "scripted" },
       permissions: { [`@*:${homeserver.serverName}`]: "chat" },
+      limits: { requester: 100_000, room: 100_000 },
       agents: Object.fromEntries(names.map((name) => [name, { owner }])),
     };
     await writeFile(configFile, stringify(config));

@@ -156,14 +156,35 @@ onEachDatabase((database) => {
       expect(await reserve([account], 5)).toBeUndefined();
     });
 
-    it("replaces the one before, until it is forgotten", async () => {
+    it("replaces the one before, until it is taken away; all of it is in the audit", async () => {
       const { key } = person();
-      const set = { scope: "requester", key, tokens: 5, usd: null } as const;
-      await budgets().setLimit(set, newUser());
-      await budgets().setLimit({ ...set, tokens: null, usd: 2 }, newUser());
-      expect(await budgets().limits()).toContainEqual({ ...set, tokens: null, usd: 2 });
-      await budgets().forgetLimit("requester", key);
-      expect((await budgets().limits()).filter((limit) => limit.key === key)).toEqual([]);
+      const change = (before: string, after: string | null) => {
+        const actor = newUser();
+        return { key: newKey(), actor, subject: `budget of ${key}`, before, after };
+      };
+      const limit = async () => (await budgets().limits()).filter((set) => set.key === key);
+      await budgets().setLimit("requester", key, { tokens: 5 }, change("none", "5"));
+      await budgets().setLimit("requester", key, { usd: 2 }, change("5", "2 USD"));
+      expect(await limit()).toEqual([{ scope: "requester", key, tokens: null, usd: 2 }]);
+      await budgets().setLimit("requester", key, null, change("2 USD", null));
+      expect(await limit()).toEqual([]);
+      const written = await database()
+        .sql`select before, after from audit where subject = ${`budget of ${key}`} order by id`;
+      expect(written.map(({ before, after }) => [before, after])).toEqual([
+        ["none", "5"],
+        ["5", "2 USD"],
+        ["2 USD", null],
+      ]);
+    });
+
+    it("counts what was spent without any limit in between", async () => {
+      const account = person(100);
+      await reserve([account], 1);
+      await database().sql`delete from reservations`;
+      await budgets().record(usage(account, 80));
+      const change = { key: newKey(), actor: newUser(), subject: "", before: null, after: null };
+      await budgets().setLimit("requester", account.key, { tokens: 100 }, change);
+      expect(await reserve([account], 21)).toBeDefined();
     });
   });
 
@@ -174,6 +195,17 @@ onEachDatabase((database) => {
     expect(await budgets().spentToday([one, other])).toEqual([
       { scope: "requester", key: one.key, calls: 2, promptTokens: 20, cachedTokens: 4, completionTokens: 2, usd: 0.5 },
     ]);
+  });
+
+  it("those who spend most are told, the bridge first", async () => {
+    const account = person();
+    await budgets().record(usage(account, 1_000_000, { agent: "greedy" as AgentName }));
+    const spenders = await budgets().spendersToday(1);
+    expect(spenders.slice(0, 2)).toEqual([
+      { scope: "bridge", key: "" },
+      { scope: "agent", key: "greedy" },
+    ]);
+    expect(spenders.at(-1)).toEqual({ scope: "requester", key: account.key });
   });
 
   it("a model's price is learned from what it has cost", async () => {

@@ -10,6 +10,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import type { EventId, RoomId, UserId } from "../../src/lib/ids.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { Judge } from "../../src/routing/judge.ts";
+import { Throttle } from "../../src/routing/throttle.ts";
 import { onEachDatabase } from "../support/database.ts";
 import {
   addAgent,
@@ -173,6 +174,7 @@ onEachDatabase((database) => {
         directory: new AgentDirectory(database(), systemClock, silentLog),
         rights: await rightsOf(database(), {}),
         sensors: [],
+        throttle: new Throttle({ requester: 1_000, room: 1_000 }, systemClock),
         command: async () => undefined,
         serverName: "test",
         botUserId: "@clevernet:test" as UserId,

@@ -24,6 +24,8 @@ export interface StageOptions {
   readonly agents?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** Default: everybody of the server may chat, `@admin` is admin. */
   readonly permissions?: Readonly<Record<string, string>>;
+  /** Sections of config.yaml beside those that every stage has. */
+  readonly config?: Readonly<Record<string, unknown>>;
   /** A PostgreSQL of the test's own in place of the shared one. */
   readonly postgresUrl?: string;
 }
@@ -90,6 +92,8 @@ export class Stage {
           [`@admin:${homeserver.serverName}`]: "admin",
           [`@*:${homeserver.serverName}`]: "chat",
         },
+        limits: { requester: 100_000, room: 100_000 },
+        ...options.config,
         agents: withOwner(options.agents ?? { helper: {} }, homeserver.serverName),
       }),
     );
