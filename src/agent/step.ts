@@ -10,6 +10,7 @@ export class Journal {
   readonly #turns: Turns;
   readonly #turn: Turn;
   readonly #written: Map<number, Step>;
+  readonly #held: StepCommit[] = [];
   #next = 0;
 
   constructor(turns: Turns, turn: Turn, written: readonly Step[]) {
@@ -43,8 +44,17 @@ export class Journal {
     return this.#turns.begin(this.#turn, n, name);
   }
 
+  /** Keeps a finished step to be written with the next one, where nothing can happen between the two. */
+  hold(step: JournalEntry): void {
+    this.#held.push(asWritten(step));
+  }
+
   /** Returns the agent's conversations that wait, where the step ends the turn. Throws `Fenced`. */
-  commit(step: Omit<StepCommit, "result"> & { readonly result: object }): Promise<Conversation[]> {
-    return this.#turns.commit(this.#turn, { ...step, result: step.result as Json });
+  commit(step: JournalEntry): Promise<Conversation[]> {
+    return this.#turns.commit(this.#turn, ...this.#held.splice(0), asWritten(step));
   }
 }
+
+type JournalEntry = Omit<StepCommit, "result"> & { readonly result: object };
+
+const asWritten = (step: JournalEntry): StepCommit => ({ ...step, result: step.result as Json });

@@ -92,7 +92,7 @@ export async function think(
     firstCall: state.calls + 1,
     ends: calls.length === 0 && !(silent && !state.reminded),
   };
-  const waiting = await journal.commit({
+  const written = {
     n: step.n,
     name: "model",
     result: thinking,
@@ -102,7 +102,11 @@ export async function think(
     sources: state.sources,
     seen: sight.seen,
     ends: thinking.ends,
-  });
+  };
+  const [first] = calls;
+  const goesOn = first !== undefined && toolbox.isImmediate(agent, first.name);
+  if (goesOn) journal.hold(written);
+  const waiting = goesOn ? [] : await journal.commit(written);
   remember(state, thinking);
   announce(state, speech);
   return { thinking, waiting };

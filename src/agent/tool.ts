@@ -78,6 +78,8 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly sendsTo?: (input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "roomId">) => RoomId;
   /** May be run again when its outcome is unknown. Where not, the outcome is reported as unknown. */
   readonly repeatable: boolean;
+  /** `run` changes nothing and waits for nothing but the database: all that happens is in its outcome. */
+  readonly immediate?: boolean;
   /** Every field is described: the model and people read it. */
   readonly input: z.ZodObject<Shape>;
   /** Throws a `UserError` for what the caller can mend. */

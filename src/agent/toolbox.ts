@@ -36,6 +36,11 @@ export class Toolbox {
     throw new UserError(`There is no function ${name}. Functions: ${known.join(", ")}`);
   }
 
+  /** Whether the function that a model names is one whose call can be written with the thought that led to it. */
+  isImmediate(agent: Agent, name: string): boolean {
+    return this.of(agent).some((tool) => tool.immediate === true && nameFor(agent, tool) === name);
+  }
+
   byCommand(agent: Agent, word: string): AnyTool | undefined {
     return this.of(agent).find((tool) => tool.command === word);
   }

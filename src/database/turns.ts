@@ -190,49 +190,66 @@ export class Turns {
   }
 
   /**
-   * Writes a step with everything that follows from it, in one statement. Returns the agent's conversations that
-   * still wait. Throws `Fenced` when the turn is no longer this runner's. Safe to repeat: what this runner has written
-   * already stays.
+   * Writes a step, or several, with everything that follows from them, in one statement. Returns the agent's
+   * conversations that still wait. Throws `Fenced` when the turn is no longer this runner's. Safe to repeat: what this
+   * runner has written already stays.
    */
-  async commit(turn: Turn, step: StepCommit): Promise<Conversation[]> {
-    const usage = step.usage;
+  async commit(turn: Turn, ...steps: readonly [...StepCommit[], StepCommit]): Promise<Conversation[]> {
+    const last = steps.at(-1) as StepCommit;
+    const ends = steps.some((step) => step.ends);
+    const seen = steps.flatMap((step) => step.seen ?? []);
+    const used = steps.flatMap(({ n, usage }) => (usage ? [{ n, ...usage }] : []));
+    // Only one step of those that are written together may have called a model.
+    const usage = used.find(({ reservation }) => reservation !== undefined);
+    const entries = steps.flatMap(({ n, ephemeris = [] }) =>
+      ephemeris.map((entry, index) => ({ n, part: index + 1, entry })),
+    );
+    const results = steps.map(({ n, name, result }) => ({ n, name, result }));
     const [row] = await this.#database.run(
       (sql) => sql<{ live: boolean; waiting: Conversation[] }[]>`
         with live as (
           update turns set
-            sources = (select coalesce(array_agg(distinct s), '{}') from unnest(sources || ${[...(step.sources ?? [])]}::text[]) s),
-            state = case when ${step.ends ?? false} then 'done' else state end,
-            ended_at = case when ${step.ends ?? false} then now() end
+            sources = (select coalesce(array_agg(distinct s), '{}')
+              from unnest(sources || ${steps.flatMap((step) => step.sources ?? [])}::text[]) s),
+            state = case when ${ends} then 'done' else state end,
+            ended_at = case when ${ends} then now() end
           where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running'
           returning *
         ), repeated as (
           select t.id from turns t join steps s on s.turn_id = t.id
-          where t.id = ${turn.id} and t.epoch = ${turn.epoch} and s.n = ${step.n} and s.name = ${step.name} and s.state = 'done'
+          where t.id = ${turn.id} and t.epoch = ${turn.epoch} and s.n = ${last.n} and s.name = ${last.name} and s.state = 'done'
         ), step as (
           insert into steps (turn_id, n, name, state, result)
-          select id, ${step.n}, ${step.name}, 'done', ${sql.json(step.result)} from live
+          select live.id, s.n, s.name, 'done', s.result
+          from live, jsonb_to_recordset(${sql.json(results)}) as s(n integer, name text, result jsonb)
           on conflict (turn_id, n) do update set state = 'done', result = excluded.result where steps.state = 'started'
         ), seen as (
           insert into conversations (agent, room_id, seen_position)
-          select agent, room_id, ${step.seen ?? 0}::float8 from live where ${step.seen !== undefined}
+          select agent, room_id, ${Math.max(0, ...seen)}::float8 from live where ${seen.length > 0}
           on conflict (agent, room_id) do update set seen_position = greatest(conversations.seen_position, excluded.seen_position)
         ), used as (
           insert into usage (turn_id, n, agent, room_id, requesters, model, prompt_tokens, cached_tokens, completion_tokens, cost_usd, estimated, milliseconds)
-          select id, ${step.n}, agent, room_id, requesters, ${usage?.model ?? ""}, ${usage?.promptTokens ?? 0}::int, ${usage?.cachedTokens ?? 0}::int,
-            ${usage?.completionTokens ?? 0}::int, ${usage?.costUsd ?? null}::float8, ${usage?.estimated ?? false}, ${usage?.milliseconds ?? 0}::int
-          from live where ${usage !== undefined}
+          select id, u.n, agent, room_id, requesters, u.model, u."promptTokens", u."cachedTokens", u."completionTokens", u."costUsd", u.estimated, u.milliseconds
+          from live, jsonb_to_recordset(${sql.json(used as unknown as Json)}) as u(n integer, model text, "promptTokens" integer,
+            "cachedTokens" integer, "completionTokens" integer, "costUsd" float8, estimated boolean, milliseconds integer)
           on conflict do nothing
-        ), ${usage?.reservation === undefined ? sql`` : sql`${settleReservation(sql, usage.reservation, spentBy(usage), "live")},`}
+        ), ${usage === undefined ? sql`` : sql`${settleReservation(sql, usage.reservation, spentBy(usage), "live")},`}
         thought as (
           insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources)
-          select a.user_id, live.room_id, live.id, ${step.n}, e.part, e.entry, live.sources
+          select a.user_id, live.room_id, live.id, e.n, e.part, e.entry, live.sources
           from live join agents a on a.name = live.agent,
-            jsonb_array_elements_text(${sql.json([...(step.ephemeris ?? [])])}) with ordinality as e(entry, part)
+            jsonb_to_recordset(${sql.json(entries)}) as e(n integer, part integer, entry text)
+          order by e.n, e.part
           on conflict do nothing
         ), sending as (
-          ${insertOutbox(sql, step.outbox ?? [], "live", turn.id)}
+          ${insertOutbox(
+            sql,
+            steps.flatMap((step) => step.outbox ?? []),
+            "live",
+            turn.id,
+          )}
         )
-        select exists (select 1 from live) or exists (select 1 from repeated) as live, case when ${step.ends ?? false} then
+        select exists (select 1 from live) or exists (select 1 from repeated) as live, case when ${ends} then
           (select coalesce(jsonb_agg(distinct jsonb_build_object('agent', agent, 'roomId', room_id)), '[]')
             from wakes where agent = ${turn.agent} and turn_id is null) else '[]' end as waiting`,
     );

@@ -38,10 +38,20 @@ export const readMessage = (event: { readonly type: string; readonly content: un
   return text && { ...text, threadId, replyTo: fallsBack ? undefined : inReplyTo, replaces: undefined };
 };
 
+/** The message that an event edits; undefined if it is no edit that `readMessage` would read as one. */
+export const editTarget = ({ type, content }: { readonly type: string; readonly content: unknown }) => {
+  if (type !== "m.room.message" || !isObject(content) || !isObject(content["m.relates_to"])) return undefined;
+  const { rel_type, event_id } = content["m.relates_to"];
+  return rel_type === "m.replace" && isText(content["m.new_content"]) ? eventIdOf(event_id) : undefined;
+};
+
+/** Content that says something: the two fields that every message has. */
+const isText = (content: unknown): content is { msgtype: string; body: string } & Record<string, unknown> =>
+  isObject(content) && typeof content.msgtype === "string" && typeof content.body === "string";
+
 const readText = (content: unknown, reply: boolean) => {
-  if (!isObject(content)) return undefined;
+  if (!isText(content)) return undefined;
   const { msgtype, body, format, formatted_body: formatted } = content;
-  if (typeof msgtype !== "string" || typeof body !== "string") return undefined;
   const text = reply ? withoutQuotation(body) : body;
   const hasFormatted = format === "org.matrix.custom.html" && typeof formatted === "string";
   return {

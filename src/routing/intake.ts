@@ -2,7 +2,7 @@ import type { EventSource, Events, IncomingEvent, Misfit } from "../database/eve
 import { digest, type RoomId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { type ClientEvent, readEvent } from "../matrix/events.ts";
-import { readMessage } from "../matrix/message.ts";
+import { editTarget } from "../matrix/message.ts";
 
 /** Stores what the homeserver sends: every event, in order, before anything else is done with it. */
 export class Intake {
@@ -46,7 +46,7 @@ export const asIncoming = (event: ClientEvent, position?: number): IncomingEvent
   sender: event.sender,
   sentAt: new Date(event.origin_server_ts),
   content: event.content as never,
-  replaces: readMessage(event)?.replaces,
+  replaces: editTarget(event),
   redacts: event.redacts,
   position,
 });

@@ -15,6 +15,7 @@ export const tool = defineTool({
   kind: "create",
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,
   repeatable: true,
+  immediate: true,
   input: z.object({
     roomId: z.string().min(1).describe("The room to speak in, as it stands in roomId").optional(),
     threadId: z.string().min(1).describe("The thread to speak in; without it, the one you were asked in").optional(),

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { UserId } from "../../src/lib/ids.ts";
-import { addressedByName, agentName, type Message, readMessage } from "../../src/matrix/message.ts";
+import { addressedByName, agentName, editTarget, type Message, readMessage } from "../../src/matrix/message.ts";
 
 const read = (content: unknown): Message | undefined => readMessage({ type: "m.room.message", content });
 const text = (fields: object = {}): Message => {
@@ -106,6 +106,22 @@ describe("a message", () => {
       }
       expect(related({}, "> <@mia:x.org> a\n\nb").body).toBe("> <@mia:x.org> a\n\nb");
     });
+  });
+
+  it("is said to edit what its reading says, whatever it holds", () => {
+    const odd = fc.oneof(fc.constantFrom("m.replace", "m.thread", "$old", "m.text", {}, null), fc.jsonValue());
+    const text = fc.record({ msgtype: odd, body: odd }, { requiredKeys: [] });
+    const relation = fc.record({ rel_type: odd, event_id: odd }, { requiredKeys: [] });
+    const content = fc.record(
+      { msgtype: odd, body: odd, "m.new_content": fc.oneof(text, odd), "m.relates_to": fc.oneof(relation, odd) },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(fc.constantFrom("m.room.message", "m.sticker"), fc.oneof(content, odd), (type, value) => {
+        expect(editTarget({ type, content: value })).toBe(readMessage({ type, content: value })?.replaces);
+      }),
+      { numRuns: 2_000 },
+    );
   });
 
   describe("an edit", () => {
