@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../agent/tool.ts";
-import { folderType } from "../database/files.ts";
+import { isFolder } from "../vfs/content.ts";
 import { formatPath } from "../vfs/path.ts";
 
 export const tool = defineTool({
@@ -16,7 +16,7 @@ export const tool = defineTool({
     glob: z.string().min(1).describe("The pattern, as share:/pattern"),
   }),
   async run({ glob, limit }, { files }) {
-    const found = (await files.list(glob)).filter((file) => file.contentType !== folderType);
+    const found = (await files.list(glob)).filter((file) => !isFolder(file));
     if (found.length === 0) return { result: `No file fits ${glob}.`, verbatim: true };
     const more = found.length - limit;
     const lines = found.slice(0, limit).map(formatPath);

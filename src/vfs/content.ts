@@ -1,10 +1,13 @@
 import { fileTypeFromBuffer } from "file-type";
 import { charset, lookup } from "mime-types";
+import { folderType } from "../database/files.ts";
 import { storable } from "../lib/storable.ts";
 
 export type Content =
   | { readonly contentType: string; readonly text: string; readonly binary: null }
   | { readonly contentType: string; readonly text: null; readonly binary: Uint8Array };
+
+export const isFolder = ({ contentType }: { readonly contentType: string }): boolean => contentType === folderType;
 
 /** Content is text wherever it can be: what it looks like counts, and its name only where it is text. */
 export async function contentOf(name: string, content: string | Uint8Array): Promise<Content> {

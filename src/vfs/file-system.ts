@@ -1,20 +1,19 @@
 import {
   type FileInfo,
-  type FilePlace,
   type FileRow,
   type Files,
   type FileWrite,
   folderType,
   type OldVersion,
-  type WriteOutcome,
 } from "../database/files.ts";
 import { UserError } from "../lib/errors.ts";
 import { digest, type EventId, type RoomId } from "../lib/ids.ts";
 import type { Access } from "./access.ts";
 import { contentOf, isTextType } from "./content.ts";
 import { parseGlob } from "./glob.ts";
-import { type FilePath, formatPath, nameOf, parsePath, rootOf, type ShareName } from "./path.ts";
+import { type FilePath, formatPath, nameOf, parsePath, type ShareName } from "./path.ts";
 import type { Actor } from "./place.ts";
+import { deleted, missing, refusal, StaleVersion } from "./refusals.ts";
 
 /** Where the files of a share are. What is asked of it has been allowed. */
 export type Store = Pick<Files, "read" | "list" | "versions" | "version" | "write" | "remove">;
@@ -271,42 +270,3 @@ export class FileSystem {
     return digest(this.#key, formatPath(file));
   }
 }
-
-/** Somebody else has changed the file meanwhile. */
-class StaleVersion extends UserError {
-  constructor(file: FilePlace, expected: number, present: number) {
-    const path = formatPath(file);
-    super(
-      expected === 0
-        ? `${path} is there already, in version ${present}.`
-        : present === 0
-          ? `${path} is not there any more.`
-          : `${path} has version ${present} by now, and you have seen version ${expected}: read it again.`,
-    );
-  }
-}
-
-const missing = (file: FilePath): UserError => new UserError(`There is no file ${formatPath(file)}.`);
-
-const deleted = (file: FilePath, versions: readonly OldVersion[]): UserError =>
-  new UserError(
-    `There is no file ${formatPath(file)}. It was deleted; kept versions: ${versions.map((one) => one.version).join(", ")}.`,
-  );
-
-const refusal = (
-  file: FilePlace,
-  state: Exclude<WriteOutcome["state"], "written" | "stale">,
-  limits: FileSystemParts["limits"],
-): string => {
-  const path = formatPath(file);
-  switch (state) {
-    case "blocked":
-      return `${path} cannot be written: a folder stands there, or a file stands where one of its folders should be.`;
-    case "large":
-      return `${path} would be larger than ${bytes(limits.file)}, which is the most for one file.`;
-    case "full":
-      return `${path} does not fit: all files of ${file.share}:/${rootOf(file)} together may have ${bytes(limits.root)}. Delete some first.`;
-  }
-};
-
-const bytes = (count: number): string => (count >= 1 << 20 ? `${Math.floor(count / (1 << 20))} MB` : `${count} bytes`);
