@@ -8,6 +8,7 @@ import { openNotifier } from "./database/notify.ts";
 import { Queue } from "./database/queue.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
+import { LiveConfig } from "./live-config.ts";
 import { untilAnswered, waitForHomeserver } from "./matrix/patience.ts";
 import type { Registration } from "./matrix/registration.ts";
 import { introduce } from "./routing/introduce.ts";
@@ -51,7 +52,7 @@ export async function startBridge(
     let ready = false;
     const leases = openLeases({ database, notifier, name: config.bridge.instance, clock, log });
     const parts = await wire({
-      config,
+      live: new LiveConfig(config),
       registration,
       database,
       notifier,
@@ -78,6 +79,10 @@ export async function startBridge(
 
     stops.push(() => leases.stop());
     await leases.start();
+    await parts.controlRoom.adopt();
+    stops.push(() => parts.guests.stop());
+    parts.guests.start();
+
     stops.push(() => parts.delivery.stop());
     await parts.delivery.start();
     stops.push(() => parts.thoughts.stop());

@@ -3,7 +3,7 @@ import { each } from "./agent/budget.ts";
 import { actorKind, levels } from "./agent/permissions.ts";
 import { type AgentSettings, agentFields, budgetLimit, refusedAgentFields, text } from "./agent/settings.ts";
 import type { AgentName, RoomId, UserId } from "./lib/ids.ts";
-import { isRoomId, isServerName, isUserId } from "./lib/matrix-id.ts";
+import { isAgentName, isRoomId, isServerName, isUserId } from "./lib/matrix-id.ts";
 import { section } from "./lib/problems.ts";
 
 const webUrl = (example: string) => {
@@ -28,7 +28,6 @@ const postgresUrl = "postgres://USER:PASSWORD@HOST/DATABASE";
 const level = `one of ${levels.join(", ")}`;
 const agentName =
   "an agent's name of 1 to 200 characters a-z, 0-9 and . _ = + - (not dots alone: it names a folder, too)";
-const isAgentName = (name: string): boolean => /^(?!\.+$)[a-z0-9._=+-]{1,200}$/.test(name);
 
 const modelSection = section({
   baseUrl: webUrl("https://openrouter.ai/api/v1").default("https://openrouter.ai/api/v1"),

@@ -87,7 +87,8 @@ const readConfig = (path: string): Promise<string> =>
   });
 
 const secrets = ["model.apiKey", "database.url"] as const;
-const isSecret = (path: string): boolean => secrets.some((secret) => secret === path);
+/** Values that are shown to nobody. */
+export const isSecret = (path: string): boolean => secrets.some((secret) => secret === path);
 
 /** Puts values of the environment in; agents are left alone, since prompts may well hold `${…}`. */
 const expand = (value: unknown, env: Environment, problems: Map<string, string>, path = ""): unknown => {

@@ -1,7 +1,6 @@
 import { Registry } from "prom-client";
 import { AgentDirectory } from "./agent/agent.ts";
 import { BudgetBook } from "./agent/budget.ts";
-import type { AnyCommand } from "./agent/command.ts";
 import { checkDefinition } from "./agent/definition.ts";
 import { MeteredModel } from "./agent/metered-model.ts";
 import type { Mind } from "./agent/mind.ts";
@@ -13,7 +12,7 @@ import type { AnyTool } from "./agent/tool.ts";
 import { Toolbox } from "./agent/toolbox.ts";
 import { View } from "./agent/view.ts";
 import { WakeKeeper } from "./agent/wake.ts";
-import type { Config } from "./config.ts";
+import { wireControl } from "./control.ts";
 import { Budgets } from "./database/budgets.ts";
 import type { Database } from "./database/connection.ts";
 import { Events } from "./database/events.ts";
@@ -31,14 +30,15 @@ import type { Clock } from "./lib/clock.ts";
 import { messageOf } from "./lib/errors.ts";
 import { digest } from "./lib/ids.ts";
 import type { Log } from "./lib/log.ts";
+import type { LiveConfig } from "./live-config.ts";
+import { liveModel } from "./live-model.ts";
 import { loadAll, loadGuides, loadShipped } from "./load.ts";
 import { createApplicationService } from "./matrix/appservice.ts";
 import { agentName } from "./matrix/message.ts";
 import type { Registration } from "./matrix/registration.ts";
 import { HomeserverWatch } from "./matrix/watch.ts";
 import { createMetrics } from "./metrics.ts";
-import { createChatModel } from "./model/chat.ts";
-import { Commands } from "./rooms/command.ts";
+import { ControlRoom } from "./rooms/control-room.ts";
 import { Delivery } from "./rooms/delivery.ts";
 import { Receipts } from "./rooms/receipts.ts";
 import { ThoughtsRooms } from "./rooms/thoughts-room.ts";
@@ -55,7 +55,7 @@ const commandPrefix = "!";
 
 /** What everything is made from. */
 interface Setting {
-  readonly config: Config;
+  readonly live: LiveConfig;
   readonly registration: Registration;
   readonly database: Database;
   readonly notifier: Notifier;
@@ -68,22 +68,24 @@ interface Setting {
 }
 
 /** Makes every part and ties it to the others; nothing runs yet. */
-export async function wire({ config, registration, database, notifier, leases, queue, log, clock, ready }: Setting) {
+export async function wire({ live, registration, database, notifier, leases, queue, log, clock, ready }: Setting) {
+  const config = live.current;
   const { serverName } = config.homeserver;
   const registry = new Registry();
   const metrics = createMetrics(registry);
-  const [events, rooms, outbox, history] = [
-    new Events(database),
-    new Rooms(database),
-    new Outbox(database),
-    new History(database),
-  ];
+  const events = new Events(database);
+  const rooms = new Rooms(database);
+  const outbox = new Outbox(database);
+  const history = new History(database);
   const turns = new Turns(database, config.bridge.instance);
   const rights = new Rights(new PermissionTable(database), rooms, notifier);
-  const directory = new AgentDirectory(database, clock, log, (agent) => {
-    directory.table
-      .setTimer(agent.name, agent.settings.wakeUpTimerSeconds)
-      .catch((error: unknown) => log.warn(messageOf(error)));
+  const directory = new AgentDirectory(database, clock, log, {
+    onSettings(agent) {
+      directory.table
+        .setTimer(agent.name, agent.settings.wakeUpTimerSeconds)
+        .catch((error: unknown) => log.warn(messageOf(error)));
+    },
+    onRefused: (refusal, key) => tellOperators(refusal, key),
   });
 
   const service = await createApplicationService({
@@ -114,7 +116,8 @@ export async function wire({ config, registration, database, notifier, leases, q
     },
   });
   const { client } = service;
-  const intake = new Intake(events, log, (roomIds) => router.route(roomIds));
+  const tellOperators = (text: string, key: string): void => controlRoom.tellOperators(text, key);
+  const intake = new Intake(events, log, (roomIds) => router.route(roomIds), tellOperators);
 
   const reconciler = new Reconciler({
     client,
@@ -146,6 +149,7 @@ export async function wire({ config, registration, database, notifier, leases, q
       return name && (await directory.recent(name))?.deviceId;
     },
     reconcile: (userId) => reconciler.sweepUser(userId),
+    tellOperators,
     onSettled: (outcome) => metrics.outbox.inc({ outcome }),
   });
   const thoughts = new ThoughtsRooms({
@@ -159,13 +163,25 @@ export async function wire({ config, registration, database, notifier, leases, q
     log,
     onOutbox: (roomIds) => delivery.nudge(roomIds),
   });
+  const controlRoom = new ControlRoom({
+    prefix: commandPrefix,
+    serverName,
+    configured: () => live.current.controlRoom,
+    client,
+    rights,
+    rooms,
+    outbox,
+    clock,
+    log,
+    onOutbox: (roomIds) => delivery.nudge(roomIds),
+  });
   const typing = new Typing(client, clock);
   const receipts = new Receipts(client, clock);
   const view = new View(database, {
     clock,
     serverName,
     rights,
-    defaultModel: () => config.model.name,
+    defaultModel: () => live.current.model.name,
     guides: await loadGuides(serverName),
   });
   const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
@@ -177,8 +193,7 @@ export async function wire({ config, registration, database, notifier, leases, q
     check: checkDefinition,
   });
   const book = new BudgetBook(new Budgets(database), config.budgets, config.prices);
-  const chat = createChatModel({ baseUrl: config.model.baseUrl, apiKey: config.model.apiKey ?? "", clock, log });
-  const model = new MeteredModel({ model: chat, book, clock, log });
+  const model = new MeteredModel({ model: liveModel(live, clock, log), book, clock, log });
   const mind: Mind = {
     clock,
     log,
@@ -193,10 +208,14 @@ export async function wire({ config, registration, database, notifier, leases, q
     toolbox,
     renders: new Renders(database),
     model,
-    submodels: new Submodels(model, (agent) => agent.settings.submodel ?? config.model.submodel ?? view.modelOf(agent)),
+    submodels: new Submodels(
+      model,
+      (agent) => agent.settings.submodel ?? live.current.model.submodel ?? view.modelOf(agent),
+    ),
     book,
-    onBudgetReached: (reached) => log.warn(reached.message),
+    onBudgetReached: (reached) => tellOperators(reached.message, reached.message),
     onOutbox: (roomIds) => delivery.nudge(roomIds),
+    tellOperators,
     onThought: (agent) => thoughts.nudge(agent),
     onRead: (agent, roomId, eventId, answered) => receipts.read(agent.userId, roomId, eventId, answered),
     showWork: (agent, roomId) => typing.show(agent, roomId),
@@ -214,23 +233,16 @@ export async function wire({ config, registration, database, notifier, leases, q
   });
   const runner = new TurnRunner(mind, notifier, (conversations) => keeper.sendSoon(conversations));
   metrics.running(() => runner.running);
-  const commands = new Commands((await loadAll<readonly AnyCommand[]>("commands", "commands")).flat(), {
+  const { commands, guests } = await wireControl({
+    live,
+    database,
+    mind,
     prefix: commandPrefix,
-    botUserId: client.botUserId,
-    rights,
-    rooms,
-    history,
-    files,
-    knowledge,
-    turns,
-    directory,
-    toolbox,
-    renders: mind.renders,
-    book,
+    client,
+    outbox,
     runner,
-    clock,
-    modelOf: (agent) => view.modelOf(agent),
-    submodels: mind.submodels,
+    controlRoom,
+    onWaiting: (conversations) => keeper.sendSoon(conversations),
   });
   const judge = new Judge({
     events,
@@ -244,6 +256,7 @@ export async function wire({ config, registration, database, notifier, leases, q
     sensors: await loadAll<Sensor>("sensors", "sensor"),
     command: commands.handle,
     throttle: new Throttle(config.limits, clock),
+    bot: controlRoom,
   });
   const router = new Router({
     database,
@@ -281,5 +294,7 @@ export async function wire({ config, registration, database, notifier, leases, q
     reconciler,
     doorbell,
     watch,
+    controlRoom,
+    guests,
   };
 }

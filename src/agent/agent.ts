@@ -2,8 +2,9 @@ import { type AgentRecord, type AgentRow, Agents } from "../database/agents.ts";
 import type { Database } from "../database/connection.ts";
 import { Files } from "../database/files.ts";
 import type { Clock } from "../lib/clock.ts";
-import { messageOf } from "../lib/errors.ts";
+import { messageOf, UserError } from "../lib/errors.ts";
 import { type AgentName, digest, secret, type UserId } from "../lib/ids.ts";
+import { isObject } from "../lib/json.ts";
 import type { Log } from "../lib/log.ts";
 import { type AgentSettings, parseAgentSettings } from "./settings.ts";
 
@@ -50,34 +51,41 @@ You are ${displayName}, an agent who lives on Matrix and works for the people in
 - Note what people prefer, and act on it later.
 `;
 
+interface Hearers {
+  /** The agent's settings were read for the first time, or are others than before. */
+  readonly onSettings?: (agent: Agent) => void;
+  /** A file cannot be used; `key` is the same for the same version of it. */
+  readonly onRefused?: (refusal: string, key: string) => void;
+}
+
 /** All agents of the bridge, and their settings as their files have them now. */
 export class AgentDirectory {
   readonly #agents: Agents;
   readonly #files: Files;
   readonly #log: Log;
   readonly #settings = new Map<AgentName, { version: number; settings: AgentSettings }>();
-  readonly #onSettings: (agent: Agent) => void;
+  readonly #hearers: Hearers;
   readonly #clock: Clock;
   readonly #recent = new Map<AgentName, { readonly at: number; readonly agent: Promise<Agent | undefined> }>();
 
-  constructor(database: Database, clock: Clock, log: Log, onSettings: (agent: Agent) => void = () => {}) {
+  constructor(database: Database, clock: Clock, log: Log, hearers: Hearers = {}) {
     this.#agents = new Agents(database);
     this.#files = new Files(database);
     this.#clock = clock;
     this.#log = log;
-    this.#onSettings = onSettings;
+    this.#hearers = hearers;
   }
 
   get table(): Agents {
     return this.#agents;
   }
 
-  /** Adds what the configuration names and the database does not know; what it knows stays as it is. */
-  async seed(seed: AgentSeed, serverName: string): Promise<void> {
+  /** Adds what the database does not know; what it knows stays as it is. `false`: the agent was deleted, and stays so. */
+  async seed(seed: AgentSeed, serverName: string): Promise<boolean> {
     const { name, owner } = seed;
     const userId = agentUserId(name, serverName);
     const displayName = seed.settings.displayName ?? name;
-    await this.#agents.add({
+    const added = await this.#agents.add({
       name,
       userId,
       owner,
@@ -87,6 +95,7 @@ export class AgentDirectory {
         .toLowerCase(),
       deviceId: `CLEVERNET${secret(4).toUpperCase()}`,
     });
+    if (!added) return false;
     const file = { share: "agents", owner };
     await this.#files.seed({
       ...file,
@@ -100,6 +109,40 @@ export class AgentDirectory {
       contentType: "text/markdown",
       text: seed.persona ?? defaultPersona(displayName),
     });
+    this.#recent.delete(name);
+    return true;
+  }
+
+  /** What the agent was a moment ago does not count any more. */
+  forget(name: AgentName): void {
+    this.#recent.delete(name);
+  }
+
+  /** The fields of `agent.json` as they are written there. */
+  async fields(name: AgentName): Promise<Readonly<Record<string, unknown>>> {
+    const [file] = await this.#files.read([{ share: "agents", path: settingsFile(name) }]);
+    const fields: unknown = JSON.parse(file?.text ?? "{}");
+    if (isObject(fields)) return fields;
+    throw new UserError(`agents:${settingsFile(name)} holds no settings. Write it anew.`);
+  }
+
+  /** @throws UserError that lists every mistake */
+  async writeFields(agent: Agent, fields: Readonly<Record<string, unknown>>): Promise<void> {
+    const path = settingsFile(agent.name);
+    parseAgentSettings(fields, `agents:${path}`);
+    const text = JSON.stringify(fields, undefined, 2);
+    await this.#files.write({ share: "agents", path, contentType: "application/json", owner: agent.owner, text });
+    this.#recent.delete(agent.name);
+  }
+
+  async persona(agent: Agent): Promise<string | undefined> {
+    const [file] = await this.#files.read([splitPath(personaPath(agent))]);
+    return file?.text ?? undefined;
+  }
+
+  async writePersona(agent: Agent, text: string): Promise<void> {
+    const file = splitPath(personaPath(agent));
+    await this.#files.write({ ...file, contentType: "text/markdown", owner: agent.owner, text });
   }
 
   /** The agent with its current settings; undefined when there is none of this name. */
@@ -132,12 +175,14 @@ export class AgentDirectory {
     try {
       settings = parseAgentSettings(JSON.parse(fileText ?? "{}"), where);
     } catch (error) {
-      this.#log.error({ agent: row.name }, `${where} is refused, the last good one stays: ${messageOf(error)}`);
+      const refusal = `${where} is refused, the last good one stays: ${messageOf(error)}`;
+      this.#log.error({ agent: row.name }, refusal);
+      this.#hearers.onRefused?.(refusal, digest(where, version));
       settings = known?.settings ?? parseAgentSettings({}, where);
     }
     this.#settings.set(row.name, { version, settings });
     const agent = withSettings(row, settings);
-    this.#onSettings(agent);
+    this.#hearers.onSettings?.(agent);
     return agent;
   }
 }

@@ -1,42 +1,29 @@
 import { z } from "zod";
+import type { Audit } from "../database/audit.ts";
 import type { StoredEvent } from "../database/events.ts";
-import type { History } from "../database/history.ts";
-import type { Knowledge } from "../database/knowledge.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
-import type { Renders } from "../database/renders.ts";
-import type { RoomContext, Rooms } from "../database/rooms.ts";
-import type { Turns } from "../database/turns.ts";
-import type { Clock } from "../lib/clock.ts";
-import type { UserId } from "../lib/ids.ts";
+import type { RoomContext } from "../database/rooms.ts";
+import type { MatrixClient } from "../matrix/client.ts";
 import type { Message } from "../matrix/message.ts";
-import type { FileSystemParts } from "../vfs/file-system.ts";
-import type { Agent, AgentDirectory } from "./agent.ts";
-import type { BudgetBook } from "./budget.ts";
+import type { Agent } from "./agent.ts";
 import type { Commandable } from "./command-line.ts";
+import type { AgentLifecycle } from "./lifecycle.ts";
+import type { Mind } from "./mind.ts";
 import type { Level } from "./permissions.ts";
-import type { Rights } from "./rights.ts";
 import type { TurnRunner } from "./runner.ts";
-import type { Submodels } from "./submodel.ts";
-import type { Toolbox } from "./toolbox.ts";
 
 /** What commands work with. */
-export interface CommandServices {
+export interface CommandServices extends Mind {
   readonly prefix: string;
-  readonly botUserId: UserId;
-  readonly rights: Rights;
-  readonly rooms: Rooms;
-  readonly history: History;
-  readonly files: FileSystemParts;
-  readonly knowledge: Knowledge;
-  readonly turns: Turns;
-  readonly renders: Renders;
-  readonly directory: AgentDirectory;
-  readonly toolbox: Toolbox;
+  readonly serverName: string;
+  readonly client: MatrixClient;
   readonly runner: TurnRunner;
-  readonly clock: Clock;
-  readonly modelOf: (agent: Agent) => string;
-  readonly submodels: Submodels;
-  readonly book: BudgetBook;
+  readonly audit: Audit;
+  readonly lifecycle: AgentLifecycle;
+  /** Reads the configuration again. Returns what is different now, a line each. Throws a `UserError` if it is refused. */
+  readonly reload: () => Promise<readonly string[]>;
+  /** What works, and what does not, a line each. */
+  readonly check: () => Promise<readonly string[]>;
 }
 
 /** A person's command, as it came. */

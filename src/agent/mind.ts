@@ -36,6 +36,8 @@ export interface Mind {
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
   /** A turn ends for want of money. */
   readonly onBudgetReached: (reached: BudgetReached) => void;
+  /** Said in the control room, once for a key. */
+  readonly tellOperators: (text: string, key: string) => void;
   /** The agent has thought or done something. */
   readonly onThought: (agent: AgentName) => void;
   /** The agent has read its room up to this event; `answered` says whether its answer already tells so. */

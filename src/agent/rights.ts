@@ -53,17 +53,6 @@ export class Rights {
     return this.#table.all();
   }
 
-  /** What the database holds and the configuration does not say, a line each. */
-  async differences(configured: Permissions): Promise<string[]> {
-    const rows = await this.#table.all();
-    return rows
-      .filter((row) => row.setBy !== null && row.level !== (configured[row.actor] ?? null))
-      .map(
-        ({ actor, level, setBy }) =>
-          `permission of ${actor}: ${level ?? "taken away"} (set by ${setBy}), in the configuration: ${configured[actor] ?? "none"}`,
-      );
-  }
-
   /** Calls when anybody's rights may have changed. */
   onChange(hear: () => void): void {
     this.#hearers.push(hear);
@@ -104,3 +93,12 @@ export class Rights {
     for (const hear of this.#hearers) hear();
   }
 }
+
+/** What was set by hand and is not what the configuration says, a line each. */
+export const differencesOf = (rows: readonly PermissionRow[], configured: Permissions): string[] =>
+  rows
+    .filter((row) => row.setBy !== null && row.level !== (configured[row.actor] ?? null))
+    .map(
+      ({ actor, level, setBy }) =>
+        `permission of ${actor}: ${level ?? "taken away"} (set by ${setBy}), in the configuration: ${configured[actor] ?? "none"}`,
+    );

@@ -48,7 +48,7 @@ export class TurnRunner {
     const { directory, turns } = this.#mind;
     const known = await directory.recent(conversation.agent);
     if (this.#closing) return false;
-    if (!known) return true;
+    if (!known || known.pausedAt !== null) return true;
     const [agent = known, turn] = await Promise.all([
       directory.find(conversation.agent),
       turns.claim(conversation, known.settings.maxConcurrentTurns),
@@ -115,8 +115,21 @@ export class TurnRunner {
       log.error({ err: error }, "the turn failed");
       await this.#mind.turns.close(turn, "failed", messageOf(error), await this.#apology(agent, turn, error));
       this.#mind.onOutbox([turn.roomId]);
+      this.#tellOperators(agent, turn, error);
     }
     this.#onWaiting(await this.#mind.turns.unread(agent.name));
+  }
+
+  /** A bug is told each time, trouble with the model once an hour. */
+  #tellOperators(agent: Agent, turn: Turn, error: unknown): void {
+    const { clock, tellOperators } = this.#mind;
+    const what = `Turn ${turn.number} of ${agent.userId} failed`;
+    if (error instanceof ModelError) {
+      const hour = clock.now().toISOString().slice(0, 13);
+      tellOperators(`${what}. The model is ${error.kind}: ${error.message}`, `model ${error.kind} ${hour}`);
+    } else {
+      tellOperators(`${what}, by a bug: ${messageOf(error)}. The log has more.`, `turn ${turn.id}`);
+    }
   }
 
   /** One short notice to those who asked; what went wrong is the operator's business. */

@@ -13,14 +13,14 @@ export const commands = [
   }),
 ];
 
-async function statusOf(seen: Agent, { event, turns, directory, modelOf, clock }: CommandContext): Promise<string> {
+async function statusOf(seen: Agent, { event, turns, directory, view, clock }: CommandContext): Promise<string> {
   // Another command may just have changed what the router has seen.
   const agent = (await directory.find(seen.name)) ?? seen;
   const turn = await turns.running({ agent: agent.name, roomId: event.roomId });
   const seconds = turn ? Math.round((clock.now().getTime() - turn.startedAt.getTime()) / 1000) : 0;
   return [
     `**${agent.displayName}** (${agent.userId})`,
-    `- model: ${modelOf(agent)}`,
+    `- model: ${view.modelOf(agent)}`,
     `- mode: ${agent.settings.mode}`,
     `- wakes by itself: ${agent.wakeUpTimerSeconds === null ? "never" : `after ${agent.wakeUpTimerSeconds} s without a turn`}`,
     turn ? `- at work here: turn ${turn.number} (${turn.reason}), for ${seconds} s` : "- at work here: no",

@@ -18,6 +18,8 @@ export interface AgentRow {
   readonly thoughtsRoom: RoomId | null;
   /** Seconds without a turn after which the agent wakes by itself; null is never. */
   readonly wakeUpTimerSeconds: number | null;
+  /** Since then the agent wakes for nothing. */
+  readonly pausedAt: Date | null;
 }
 
 /** What the database holds of an agent: its row, and its `agent.json`. */
@@ -28,7 +30,8 @@ export interface AgentRecord extends AgentRow {
 }
 
 const columns = `name, user_id as "userId", owner, suffix, device_id as "deviceId", registered_at is not null as registered,
-  profile, sync_token as "syncToken", thoughts_room as "thoughtsRoom", wake_up_timer_seconds as "wakeUpTimerSeconds"`;
+  profile, sync_token as "syncToken", thoughts_room as "thoughtsRoom", wake_up_timer_seconds as "wakeUpTimerSeconds",
+  paused_at as "pausedAt"`;
 
 export class Agents {
   readonly #database: Database;
@@ -37,14 +40,18 @@ export class Agents {
     this.#database = database;
   }
 
-  /** Adds an agent that is not there yet; one that is keeps everything. */
-  async add(agent: Pick<AgentRow, "name" | "userId" | "owner" | "suffix" | "deviceId">): Promise<void> {
-    await this.#database.run(
+  /** Adds an agent that is not there yet; one that is keeps everything. Not added is one that was deleted: `false`. */
+  async add(agent: Pick<AgentRow, "name" | "userId" | "owner" | "suffix" | "deviceId">): Promise<boolean> {
+    const rows = await this.#database.run(
       (sql) => sql`
-        insert into agents (name, user_id, owner, suffix, device_id)
-        values (${agent.name}, ${agent.userId}, ${agent.owner}, ${agent.suffix}, ${agent.deviceId})
-        on conflict (name) do nothing`,
+        with added as (
+          insert into agents (name, user_id, owner, suffix, device_id)
+          values (${agent.name}, ${agent.userId}, ${agent.owner}, ${agent.suffix}, ${agent.deviceId})
+          on conflict (name) do nothing returning name
+        )
+        select 1 from added union all select 1 from agents where name = ${agent.name} and deleted_at is null`,
     );
+    return rows.length > 0;
   }
 
   all(): Promise<AgentRecord[]> {
@@ -60,7 +67,8 @@ export class Agents {
     return this.#database.run(
       (sql) => sql<AgentRecord[]>`
         select a.*, coalesce(f.version, 0) as "fileVersion", f.text_content as "fileText"
-        from (select ${sql.unsafe(columns)} from agents where ${name}::text is null or name = ${name}) a
+        from (select ${sql.unsafe(columns)} from agents
+            where deleted_at is null and (${name}::text is null or name = ${name})) a
           left join files f on f.share = 'agents' and f.path = '/' || a.name || '/agent.json'
         order by a.name`,
     );
@@ -73,6 +81,13 @@ export class Agents {
         select name, owner from agents where name = any (${[...names]}::text[])`,
     );
     return new Map(rows.map(({ name, owner }) => [name, owner]));
+  }
+
+  async wasDeleted(name: AgentName): Promise<boolean> {
+    const rows = await this.#database.run(
+      (sql) => sql`select 1 from agents where name = ${name} and deleted_at is not null`,
+    );
+    return rows.length > 0;
   }
 
   async registered(name: AgentName): Promise<void> {
@@ -99,6 +114,54 @@ export class Agents {
     await this.#database.run((sql) => sql`update agents set thoughts_room = ${roomId} where name = ${name}`);
   }
 
+  async setOwner(name: AgentName, owner: UserId): Promise<void> {
+    await this.#database.run((sql) => sql`update agents set owner = ${owner} where name = ${name}`);
+  }
+
+  async setPaused(name: AgentName, paused: boolean): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        update agents set paused_at = case when ${paused} then coalesce(paused_at, now()) end, last_turn_at = now()
+        where name = ${name}`,
+    );
+  }
+
+  /** Conversations in which the agent is at work. */
+  atWork(name: AgentName): Promise<Conversation[]> {
+    return this.#database.run(
+      (sql) => sql<Conversation[]>`
+        select agent, room_id as "roomId" from turns where state = 'running' and agent = ${name}`,
+    );
+  }
+
+  /** The agent is no more; its name stays taken, and what it still had to do or to say is forgotten. */
+  async remove(name: AgentName): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        with gone as (
+          update agents set deleted_at = coalesce(deleted_at, now()) where name = ${name} returning name, user_id
+        ), unsaid as (
+          update outbox set state = 'failed', error = 'the agent was deleted', settled_at = now()
+          where sender in (select user_id from gone) and state = 'pending'
+        )
+        delete from wakes where agent in (select name from gone) and turn_id is null`,
+    );
+  }
+
+  /** Takes away all that the agent knew and was. What it said in rooms is the rooms'. */
+  async erase(name: AgentName): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        with mine as (select id from turns where agent = ${name}),
+        woken as (delete from wakes where agent = ${name}),
+        shown as (delete from renders where turn_id in (select id from mine)),
+        thought as (delete from ephemeris where user_id in (select user_id from agents where name = ${name})),
+        worked as (delete from turns where agent = ${name}),
+        talked as (delete from conversations where agent = ${name})
+        delete from files where share = 'agents' and starts_with(path, ${`/${name}/`})`,
+    );
+  }
+
   async setTimer(name: AgentName, seconds: number | null): Promise<void> {
     await this.#database.run((sql) => sql`update agents set wake_up_timer_seconds = ${seconds} where name = ${name}`);
   }
@@ -110,6 +173,7 @@ export class Agents {
         with due as (
           update agents set last_turn_at = now()
           where last_turn_at + make_interval(secs => wake_up_timer_seconds) <= now()
+            and paused_at is null and deleted_at is null
           returning name, owner, turns
         )
         insert into wakes (key, agent, room_id, reason, requester, chain)

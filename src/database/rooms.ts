@@ -22,6 +22,24 @@ export interface RoomContext {
   readonly creator: UserId | null;
 }
 
+/** A room as operators see it. */
+export interface RoomListing {
+  readonly roomId: RoomId;
+  readonly kind: RoomContext["kind"];
+  readonly name: string | null;
+  readonly agents: readonly UserId[];
+  readonly humans: number;
+  /** Rooms there are in all. */
+  readonly total: number;
+}
+
+/** Somebody who should be in a room of the bridge's own, or should not. */
+export interface Misplaced {
+  readonly roomId: RoomId;
+  readonly userId: UserId;
+  readonly what: "invite" | "kick";
+}
+
 export interface RoomSnapshot {
   readonly members: readonly MemberChange[];
   readonly state: readonly { readonly type: string; readonly content: Json; readonly sender: UserId }[];
@@ -147,6 +165,76 @@ export class Rooms {
     await this.#database.run(
       (sql) => sql`
         insert into rooms (room_id, kind) values (${roomId}, ${kind}) on conflict (room_id) do update set kind = excluded.kind`,
+    );
+  }
+
+  async controlRoom(): Promise<RoomId | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ roomId: RoomId }[]>`select room_id as "roomId" from rooms where kind = 'control' limit 1`,
+    );
+    return row?.roomId;
+  }
+
+  /** Makes this room the control room, and the only one. */
+  async setControlRoom(roomId: RoomId): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        with others as (update rooms set kind = 'chat' where kind = 'control' and room_id <> ${roomId})
+        insert into rooms (room_id, kind) values (${roomId}, 'control')
+        on conflict (room_id) do update set kind = excluded.kind`,
+    );
+  }
+
+  /** Rooms with agents or the bot in them, the one that was spoken in last first. */
+  list(limit: number): Promise<RoomListing[]> {
+    return this.#database.run(
+      (sql) => sql<RoomListing[]>`
+        select r.room_id as "roomId", r.kind, m.agents, m.humans, count(*) over () as total,
+          (select content->>'name' from room_state s where s.room_id = r.room_id and s.type = 'm.room.name') as name
+        from rooms r join lateral (
+          select coalesce(jsonb_agg(user_id order by user_id) filter (where kind = 'agent'), '[]') as agents,
+            count(*) filter (where kind = 'human') as humans, count(*) filter (where kind <> 'human') as ours
+          from members where room_id = r.room_id and membership = 'join'
+        ) m on m.ours > 0
+        order by r.last_shown_at desc nulls last, r.room_id limit ${limit}`,
+    );
+  }
+
+  /** Rooms that wait for the user to accept an invitation, with who sent it. */
+  invitesOf(userId: UserId): Promise<{ roomId: RoomId; inviter: UserId; eventId: EventId }[]> {
+    return this.#database.run(
+      (sql) => sql<{ roomId: RoomId; inviter: UserId; eventId: EventId }[]>`
+        select m.room_id as "roomId", e.sender as inviter, e.event_id as "eventId"
+        from members m join lateral (
+          select sender, event_id from events
+          where room_id = m.room_id and type = 'm.room.member' and state_key = m.user_id order by position desc limit 1
+        ) e on true
+        where m.user_id = ${userId} and m.membership = 'invite'`,
+    );
+  }
+
+  /**
+   * Who is to be asked into rooms of the bridge's own, and who is to leave them: thoughts rooms are for the agent's
+   * owner and the admins, `control` for the admins. Who left by themselves is asked again only when `promoted`.
+   */
+  misplaced(admins: readonly UserId[], promoted: readonly UserId[], control: RoomId | undefined): Promise<Misplaced[]> {
+    return this.#database.run(
+      (sql) => sql<Misplaced[]>`
+        with own as (
+          select a.thoughts_room as room_id, a.owner from agents a where a.thoughts_room is not null and a.deleted_at is null
+          union all select ${control ?? null}, null where ${control ?? null}::text is not null
+        ), wanted as (
+          select room_id, owner as user_id from own where owner is not null
+          union select room_id, admin from own, unnest(${[...admins]}::text[]) admin
+        )
+        select w.room_id as "roomId", w.user_id as "userId", 'invite' as what
+        from wanted w left join members m on m.room_id = w.room_id and m.user_id = w.user_id
+        where m.membership is null or (m.membership = 'leave' and w.user_id = any (${[...promoted]}))
+        union all
+        select m.room_id, m.user_id, 'kick'
+        from members m join own on own.room_id = m.room_id
+        where m.kind = 'human' and m.membership in ('join', 'invite')
+          and not exists (select 1 from wanted w where w.room_id = m.room_id and w.user_id = m.user_id)`,
     );
   }
 }

@@ -117,7 +117,8 @@ export class Turns {
           order by id limit ${eventsPerTurn}
         ), counted as (
           update agents set turns = turns + 1, last_turn_at = now()
-          where name = ${agent} and exists (select 1 from unread) and may_open_turn(name, ${roomId}, ${maxConcurrent})
+          where name = ${agent} and paused_at is null and exists (select 1 from unread)
+            and may_open_turn(name, ${roomId}, ${maxConcurrent})
           returning turns
         ), opened as (
           insert into turns (agent, room_id, number, reason, runner, requesters, chain)
@@ -300,12 +301,13 @@ export class Turns {
     );
   }
 
-  /** Conversations with wakes that nobody has taken. */
+  /** Conversations with wakes that nobody has taken, of agents that are not paused. */
   unread(agent?: AgentName): Promise<Conversation[]> {
     return this.#database.run(
       (sql) => sql<Conversation[]>`
         select distinct agent, room_id as "roomId" from wakes
-        where turn_id is null and (${agent ?? null}::text is null or agent = ${agent ?? null})`,
+        where turn_id is null and (${agent ?? null}::text is null or agent = ${agent ?? null})
+          and agent in (select name from agents where paused_at is null)`,
     );
   }
 }

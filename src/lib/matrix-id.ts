@@ -20,6 +20,9 @@ export const isUserId = (text: string): text is UserId => text.length <= lengthM
 export const isRoomId = (text: string): text is RoomId =>
   Buffer.byteLength(text) <= lengthMax && patterns.room.test(text);
 
+/** A name that an agent can have: part of a user id, and a folder. */
+export const isAgentName = (text: string): boolean => /^(?!\.+$)[a-z0-9._=+-]{1,200}$/.test(text);
+
 /** A user id cut at its first colon, the only one that the localpart ends with. */
 export const splitUserId = (userId: UserId): { readonly localpart: string; readonly server: string } => {
   const colon = userId.indexOf(":");

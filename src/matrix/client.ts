@@ -105,6 +105,19 @@ export class MatrixClient {
     await this.request("POST", `${v3}/rooms/${enc(roomId)}/leave`, as, { reason });
   }
 
+  async invite(as: Sender, roomId: RoomId, userId: UserId): Promise<void> {
+    await this.request("POST", `${v3}/rooms/${enc(roomId)}/invite`, as, { user_id: userId });
+  }
+
+  async kick(as: Sender, roomId: RoomId, userId: UserId, reason: string): Promise<void> {
+    await this.request("POST", `${v3}/rooms/${enc(roomId)}/kick`, as, { user_id: userId, reason });
+  }
+
+  /** Ends the user for good: it leaves its rooms, and its id cannot be used again. `erase` hides what it said. */
+  async deactivate(userId: UserId, erase: boolean): Promise<void> {
+    await this.request("POST", `${v3}/account/deactivate`, { userId }, { erase });
+  }
+
   async typing(as: Sender, roomId: RoomId, timeoutMs: number): Promise<void> {
     const body = timeoutMs > 0 ? { typing: true, timeout: timeoutMs } : { typing: false };
     await this.request("PUT", `${v3}/rooms/${enc(roomId)}/typing/${enc(as.userId)}`, as, body);

@@ -109,7 +109,7 @@ export class Commands {
   }
 
   #say({ event, message, room, agentsHere }: Given, text: string): OutboxDraft[] {
-    const sender = room.botJoined ? this.#services.botUserId : agentsHere[0]?.userId;
+    const sender = room.botJoined ? this.#services.client.botUserId : agentsHere[0]?.userId;
     if (sender === undefined) return [];
     return utter({
       sender,

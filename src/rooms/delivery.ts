@@ -23,6 +23,7 @@ export interface DeliveryParts {
   readonly deviceOf: (userId: UserId) => Promise<string | undefined>;
   /** Reads what the homeserver knows of a user's messages, for rows that are older than its memory. */
   readonly reconcile: (userId: UserId) => Promise<void>;
+  readonly tellOperators: (text: string, key: string) => void;
   readonly onSettled: (outcome: "sent" | "failed" | "retried") => void;
 }
 
@@ -99,6 +100,10 @@ export class Delivery {
         );
         await outbox.failed(row, error.message, render(told));
         onSettled("failed");
+        this.#parts.tellOperators(
+          `The homeserver refuses what ${row.sender} sends into ${row.roomId} (${row.kind}), and it was given up: ${error.message}`,
+          `refused ${row.sender} ${row.roomId} ${row.kind} ${error.errcode}`,
+        );
         return true;
       }
       const pause = error.retryAfterMs ?? Math.min(longestPauseMs, 1_000 * 2 ** Math.min(row.attempts - 1, 10));

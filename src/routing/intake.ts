@@ -9,11 +9,18 @@ export class Intake {
   readonly #events: Events;
   readonly #log: Log;
   readonly #onStored: (roomIds: readonly RoomId[]) => void;
+  readonly #tellOperators: (text: string, key: string) => void;
 
-  constructor(events: Events, log: Log, onStored: (roomIds: readonly RoomId[]) => void) {
+  constructor(
+    events: Events,
+    log: Log,
+    onStored: (roomIds: readonly RoomId[]) => void,
+    tellOperators: (text: string, key: string) => void,
+  ) {
     this.#events = events;
     this.#log = log;
     this.#onStored = onStored;
+    this.#tellOperators = tellOperators;
   }
 
   /** Stores the events of a transaction; what cannot be stored as it is goes into quarantine. Rejects if the database does. */
@@ -26,15 +33,24 @@ export class Intake {
       else misfits.push(misfit(JSON.stringify(value), read.reason));
     }
     if (misfits.length > 0) {
-      this.#log.warn({ reasons: misfits.map(({ reason }) => reason) }, "events were put into quarantine");
-      await this.#events.quarantine(misfits);
+      await this.#quarantine(misfits);
     }
     this.#onStored(await this.#events.store(incoming, source));
   }
 
   async takeMisfit(raw: string, reason: string): Promise<void> {
-    this.#log.warn({ reason }, "a transaction was put into quarantine");
-    await this.#events.quarantine([misfit(raw, reason)]);
+    await this.#quarantine([misfit(raw, reason)]);
+  }
+
+  async #quarantine(misfits: readonly Misfit[]): Promise<void> {
+    this.#log.warn({ reasons: misfits.map(({ reason }) => reason) }, "put into quarantine");
+    await this.#events.quarantine(misfits);
+    for (const { digest, reason } of misfits) {
+      this.#tellOperators(
+        `Something that the homeserver sent cannot be stored and is in quarantine: ${reason}`,
+        digest,
+      );
+    }
   }
 }
 

@@ -1,7 +1,8 @@
 import type { Agent } from "../agent/agent.ts";
 import { includesLevel } from "../agent/permissions.ts";
 import type { Rights } from "../agent/rights.ts";
-import type { OutboxDraft } from "../database/outbox.ts";
+import type { Outbox, OutboxDraft } from "../database/outbox.ts";
+import type { Rooms } from "../database/rooms.ts";
 import { digest, type RoomId, type UserId } from "../lib/ids.ts";
 
 export interface Invite {
@@ -14,18 +15,28 @@ export interface Invite {
   readonly offLimits: boolean;
 }
 
+interface Doorkeeper {
+  readonly rights: Rights;
+  /** Invites on behalf of admins. */
+  readonly botUserId: UserId;
+}
+
 /** Whether an invite is accepted, and if not, the reason that the inviter is told. */
-export async function answerInvite(invite: Invite, rights: Rights): Promise<OutboxDraft> {
+export async function answerInvite(invite: Invite, doorkeeper: Doorkeeper): Promise<OutboxDraft> {
   const { agent, roomId } = invite;
-  const reason = await reasonAgainst(invite, rights);
+  const reason = await reasonAgainst(invite, doorkeeper);
   const draft = { key: digest("invite", agent.userId, roomId, invite.key), roomId, sender: agent.userId };
   return reason === undefined
     ? { ...draft, kind: "join", content: {} }
     : { ...draft, kind: "leave", content: { reason } };
 }
 
-async function reasonAgainst({ agent, inviter, offLimits }: Invite, rights: Rights): Promise<string | undefined> {
-  if (offLimits) return "Agents do not enter rooms that show what agents think.";
+async function reasonAgainst(
+  { agent, inviter, offLimits }: Invite,
+  { rights, botUserId }: Doorkeeper,
+): Promise<string | undefined> {
+  if (offLimits) return "Agents do not enter rooms in which they are watched or commanded.";
+  if (inviter === botUserId) return undefined;
   if (!agent.settings.autoJoinInvites) return `${agent.displayName} does not accept invitations.`;
   if (inviter === undefined) return "It is not known who sent this invitation.";
   const level = await rights.of(inviter);
@@ -33,4 +44,19 @@ async function reasonAgainst({ agent, inviter, offLimits }: Invite, rights: Righ
     return `${inviter} has no permission to talk to ${agent.displayName}. Those who run this bridge can give it ("chat" or more).`;
   }
   return undefined;
+}
+
+/** Answers the invitations that were sent before the agent was there. Returns the rooms into which something is to be sent. */
+export async function answerWaiting(
+  agent: Agent,
+  doorkeeper: Doorkeeper,
+  database: { rooms: Rooms; outbox: Outbox },
+): Promise<RoomId[]> {
+  const waiting = await database.rooms.invitesOf(agent.userId);
+  for (const { roomId, inviter, eventId } of waiting) {
+    const { kind } = await database.rooms.context(roomId);
+    const invite: Invite = { roomId, agent, inviter, key: eventId, offLimits: kind !== "chat" };
+    await database.outbox.add([await answerInvite(invite, doorkeeper)]);
+  }
+  return waiting.map(({ roomId }) => roomId);
 }

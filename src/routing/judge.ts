@@ -2,7 +2,6 @@ import type { Agent, AgentDirectory } from "../agent/agent.ts";
 import { includesLevel } from "../agent/permissions.ts";
 import type { Rights } from "../agent/rights.ts";
 import type { Scene, Sensor } from "../agent/sensor.ts";
-import { utter } from "../agent/speech.ts";
 import type { Events, PendingEvent, StoredEvent } from "../database/events.ts";
 import type { Outbox, OutboxDraft } from "../database/outbox.ts";
 import type { RoomContext, Rooms } from "../database/rooms.ts";
@@ -10,8 +9,9 @@ import type { Effects, WakeDraft } from "../database/routing.ts";
 import { digest, type EventId, type UserId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { agentName, type Message, readMessage } from "../matrix/message.ts";
-import { powerOf, readMember, readPowerLevels } from "../matrix/state.ts";
-import { answerInvite } from "./invite.ts";
+import { powerOf, readPowerLevels } from "../matrix/state.ts";
+import { answerMembership, approachOf, type Bot } from "./membership.ts";
+import { cannotRead, closedDoor, pausedNotice, tooFast } from "./notices.ts";
 import { isShownState, project } from "./project.ts";
 import type { Throttle } from "./throttle.ts";
 
@@ -32,6 +32,7 @@ export interface JudgeParts {
   readonly sensors: readonly Sensor[];
   readonly command: CommandHandler;
   readonly throttle: Throttle;
+  readonly bot: Bot;
   readonly serverName: string;
   readonly botUserId: UserId;
   readonly log: Log;
@@ -61,10 +62,10 @@ export class Judge {
     if (event.source === "history") return { shownChars: lengthOf(event) };
     const projected = project(event, this.kindOf);
     const room = await this.#parts.rooms.context(event.roomId);
-    if (room.kind === "thoughts") return { ...projected, ...(await this.#answerMembership(event, room)) };
+    if (room.kind === "thoughts") return { ...projected, outbox: await answerMembership(event, room, this.#parts) };
     switch (event.type) {
       case "m.room.member":
-        return { ...projected, shownChars: 0, ...(await this.#answerMembership(event, room)) };
+        return { ...projected, shownChars: 0, outbox: await answerMembership(event, room, this.#parts) };
       case "m.room.message":
         return this.#judgeMessage(event, room);
       case "m.room.redaction":
@@ -72,26 +73,10 @@ export class Judge {
         return {};
       case "m.room.encrypted":
       case "m.room.encryption":
-        return { ...projected, outbox: await this.#sayThatWeCannotRead(event, room) };
+        return { ...projected, outbox: cannotRead(await this.#agentsIn(room), event) };
       default:
         return { ...projected, ...(isShownState(event.type) && event.stateKey !== null && { shownChars: 0 }) };
     }
-  }
-
-  async #answerMembership(event: StoredEvent, room: RoomContext): Promise<Pick<Effects, "outbox">> {
-    const userId = event.stateKey as UserId;
-    const name = event.type === "m.room.member" ? agentName(userId, this.#parts.serverName) : undefined;
-    if (name === undefined || readMember(event.content)?.membership !== "invite") return {};
-    const agent = await this.#parts.directory.find(name);
-    if (!agent) return {};
-    const invite = {
-      roomId: event.roomId,
-      agent,
-      inviter: event.sender,
-      key: event.eventId,
-      offLimits: room.kind !== "chat",
-    };
-    return { outbox: [await answerInvite(invite, this.#parts.rights)] };
   }
 
   async #judgeMessage(event: PendingEvent, room: RoomContext): Promise<Effects> {
@@ -117,7 +102,11 @@ export class Judge {
     if (sender === "human" && message.msgtype === "m.text") {
       const said = await this.#parts.command({ event, message, room, agentsHere });
       if (said) return { ...effects, outbox: said };
+      if (agentsHere.length === 0 && room.kind === "chat") {
+        return { ...effects, outbox: await this.#parts.bot.onMessage(approachOf(event)) };
+      }
     }
+    if (room.kind === "control") return effects;
     const cause = await this.#causeOf(event, echo);
     if (!cause) return effects;
     const meant = await this.#whoIsMeant(event, message, room, agentsHere);
@@ -126,13 +115,16 @@ export class Judge {
       const outbox = cause.byAgent ? [] : meant.flatMap(({ agent }) => closedDoor(agent, event));
       return { ...effects, outbox };
     }
+    const awake = meant.filter(({ agent }) => agent.pausedAt === null);
+    const paused = cause.byAgent ? [] : meant.flatMap(({ agent }) => pausedNotice(agent, event));
+    if (awake.length === 0) return { ...effects, outbox: paused };
     const admission = this.#parts.throttle.admit(cause.requester, event.roomId);
     if (admission !== "admitted") {
       const outbox =
-        admission === "told" && !cause.byAgent ? meant.slice(0, 1).flatMap(({ agent }) => tooFast(agent, event)) : [];
+        admission === "told" && !cause.byAgent ? awake.slice(0, 1).flatMap(({ agent }) => tooFast(agent, event)) : [];
       return { ...effects, outbox };
     }
-    const wakes = meant.map(
+    const wakes = awake.map(
       ({ agent, reason }): WakeDraft => ({
         agent: agent.name,
         roomId: event.roomId,
@@ -144,7 +136,7 @@ export class Judge {
         ...(cause.requester && { requester: cause.requester }),
       }),
     );
-    return { ...effects, wakes, ...(cause.byAgent && { spendsChain: cause.chain }) };
+    return { ...effects, wakes, outbox: paused, ...(cause.byAgent && { spendsChain: cause.chain }) };
   }
 
   /** A human's message begins a chain; an agent's goes on with the one its turn belongs to. */
@@ -233,40 +225,7 @@ export class Judge {
     if (target.sender === redaction.sender || mayRedact(room, redaction.sender))
       await this.#parts.events.redact(target.eventId);
   }
-
-  async #sayThatWeCannotRead(event: StoredEvent, room: RoomContext): Promise<OutboxDraft[]> {
-    const agents = await this.#agentsIn(room);
-    return agents.flatMap((agent) =>
-      utter({
-        sender: agent.userId,
-        roomId: event.roomId,
-        text: "This room is encrypted, and I cannot read encrypted messages yet. Please talk to me in a room without encryption.",
-        notice: true,
-        key: digest("encrypted", agent.userId, event.roomId),
-      }),
-    );
-  }
 }
-
-/** Says once to a person that they may not talk to an agent, instead of keeping silent. */
-const closedDoor = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
-  utter({
-    sender: agent.userId,
-    roomId: event.roomId,
-    text: `${event.sender} has no permission to talk to me here. Those who run this bridge can give it ("chat" or more).`,
-    notice: true,
-    key: digest("closed", agent.userId, event.roomId, event.sender),
-  });
-
-/** Says to a person that their messages are read, but not each of them answered. */
-const tooFast = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
-  utter({
-    sender: agent.userId,
-    roomId: event.roomId,
-    text: "Messages come faster than I may answer. I still read them; write again in a minute for an answer.",
-    notice: true,
-    key: digest("too fast", agent.userId, event.eventId),
-  });
 
 const lengthOf = (event: StoredEvent): number =>
   typeof event.content.body === "string" ? event.content.body.length : 0;

@@ -153,7 +153,7 @@ export class Reconciler {
       const room = await this.#parts.rooms.context(roomId);
       const draft = await answerInvite(
         { roomId, agent, inviter, key: agent.syncToken ?? "first", offLimits: room.kind !== "chat" },
-        this.#parts.rights,
+        { rights: this.#parts.rights, botUserId: this.#parts.client.botUserId },
       );
       await this.#parts.outbox.add([draft]);
       this.#parts.onOutbox([roomId]);

@@ -35,7 +35,12 @@ async function serveStock(port: number): Promise<void> {
 async function serveOurs(port: number, location: DatabaseLocation): Promise<void> {
   const database = await openDatabase(location);
   await migrate(database);
-  const intake = new Intake(new Events(database), silentLog, () => {});
+  const intake = new Intake(
+    new Events(database),
+    silentLog,
+    () => {},
+    () => {},
+  );
   const service = await createApplicationService({
     homeserverUrl,
     serverName: "test",

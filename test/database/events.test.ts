@@ -176,6 +176,7 @@ onEachDatabase((database) => {
         sensors: [],
         throttle: new Throttle({ requester: 1_000, room: 1_000 }, systemClock),
         command: async () => undefined,
+        bot: { onInvite: async () => [], onMessage: async () => [], onUnknownAgent: async () => [] },
         serverName: "test",
         botUserId: "@clevernet:test" as UserId,
         log: silentLog,

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Level, Permissions } from "../../src/agent/permissions.ts";
-import { Rights } from "../../src/agent/rights.ts";
+import { differencesOf, Rights } from "../../src/agent/rights.ts";
 import { Audit } from "../../src/database/audit.ts";
 import type { Notifier } from "../../src/database/notify.ts";
 import { nobodyElse } from "../../src/database/notify.ts";
@@ -56,7 +56,7 @@ onEachDatabase((database) => {
         "a.org": [null, ann],
         "c.org": ["use", ann],
       });
-      expect(await rights.differences(configured)).toEqual([
+      expect(differencesOf(await rights.rows(), configured)).toEqual([
         `permission of ${ben}: operate (set by ${ann}), in the configuration: chat`,
         `permission of a.org: taken away (set by ${ann}), in the configuration: chat`,
         `permission of c.org: use (set by ${ann}), in the configuration: none`,

@@ -16,6 +16,7 @@ export const makeAgent = (name: string, fields: Readonly<Record<string, unknown>
     syncToken: null,
     thoughtsRoom: null,
     wakeUpTimerSeconds: settings.wakeUpTimerSeconds,
+    pausedAt: null,
     settings,
     displayName: settings.displayName ?? name,
   };

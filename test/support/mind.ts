@@ -59,6 +59,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     book,
     onBudgetReached: options.onBudgetReached ?? (() => {}),
     onOutbox: () => {},
+    tellOperators: () => {},
     onThought: () => {},
     onRead: () => {},
     showWork: () => () => {},

@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { changeText } from "../agent/change.ts";
+import { defineCommand } from "../agent/command.ts";
+import { agentNamed } from "../agent/named.ts";
+import { UserError } from "../lib/errors.ts";
+import type { RoomId } from "../lib/ids.ts";
+import { isRoomId } from "../lib/matrix-id.ts";
+import { HomeserverError } from "../matrix/client.ts";
+
+const input = z.object({
+  name: z.string().describe("The agent's name, such as helper"),
+  room: z
+    .string()
+    .refine(isRoomId, "a room id such as !id:example.org")
+    .describe("The room's id; clients show it among the room's advanced settings"),
+});
+
+export const commands = [
+  defineCommand({
+    command: "agent invite",
+    description: "Lets the agent enter a room that is public, or in which the bot may invite.",
+    where: "control",
+    level: "admin",
+    input,
+    async run({ name, room }, { audit, client, directory, event, rooms }) {
+      const agent = await agentNamed(directory, name);
+      const roomId = room as RoomId;
+      const before = (await rooms.membership(roomId, agent.userId)) ?? "not there";
+      const subject = `agent ${name} in ${room}`;
+      const row = await audit.record({ key: event.eventId, actor: event.sender, subject, before, after: "invited" });
+      if (before === "join") return changeText({ ...row, after: before });
+      const entered = await client.join({ userId: agent.userId }, roomId).then(() => true, unlessRefused);
+      if (
+        !entered &&
+        !(await client.invite({ userId: client.botUserId }, roomId, agent.userId).then(() => true, unlessRefused))
+      ) {
+        throw new UserError(
+          `${name} cannot enter ${room} by itself, and I cannot invite it. Somebody in that room can: invite ${agent.userId}, or invite me (${client.botUserId}) and let me invite.`,
+        );
+      }
+      return changeText(row);
+    },
+  }),
+  defineCommand({
+    command: "agent leave",
+    description: "Makes the agent leave a room.",
+    where: "control",
+    level: "admin",
+    input,
+    async run({ name, room }, { audit, client, directory, event, rooms }) {
+      const agent = await agentNamed(directory, name);
+      const roomId = room as RoomId;
+      const before = (await rooms.membership(roomId, agent.userId)) ?? "not there";
+      if (before !== "join" && before !== "invite" && !(await audit.find(event.eventId)))
+        throw new UserError(`${name} is not in ${room}.`);
+      const subject = `agent ${name} in ${room}`;
+      const row = await audit.record({ key: event.eventId, actor: event.sender, subject, before, after: "leave" });
+      await client.leave({ userId: agent.userId }, roomId, `Asked to by ${event.sender}.`).catch(unlessRefused);
+      return changeText(row);
+    },
+  }),
+];
+
+function unlessRefused(error: unknown): false {
+  if (error instanceof HomeserverError && error.final) return false;
+  throw error;
+}

@@ -1,0 +1,30 @@
+import { z } from "zod";
+import { changeText } from "../agent/change.ts";
+import { defineCommand } from "../agent/command.ts";
+
+const limit = "a number from 1 to 100";
+
+export const commands = [
+  defineCommand({
+    command: "audit",
+    description: "Who changed what, when, from what, to what; the newest first.",
+    where: "control",
+    level: "admin",
+    input: z.object({
+      number: z.coerce
+        .number(limit)
+        .int(limit)
+        .min(1, limit)
+        .max(100, limit)
+        .optional()
+        .describe("How many changes; 20 if it is not said"),
+    }),
+    positional: ["number"],
+    async run({ number = 20 }, { audit }) {
+      const lines = (await audit.newest(number)).map(
+        (row) => `- ${row.at.toISOString().slice(0, 19)}Z ${row.actor}: ${changeText(row)}`,
+      );
+      return lines.join("\n") || "Nothing has been changed yet.";
+    },
+  }),
+];

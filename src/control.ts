@@ -1,0 +1,103 @@
+import type { Agent } from "./agent/agent.ts";
+import type { AnyCommand } from "./agent/command.ts";
+import { AgentLifecycle } from "./agent/lifecycle.ts";
+import type { Mind } from "./agent/mind.ts";
+import type { TurnRunner } from "./agent/runner.ts";
+import { check } from "./check.ts";
+import { findingText } from "./check-finding.ts";
+import { Audit } from "./database/audit.ts";
+import type { Database } from "./database/connection.ts";
+import type { Outbox } from "./database/outbox.ts";
+import type { Conversation } from "./database/routing.ts";
+import type { RoomId } from "./lib/ids.ts";
+import type { LiveConfig } from "./live-config.ts";
+import { loadAll } from "./load.ts";
+import type { MatrixClient } from "./matrix/client.ts";
+import { Commands } from "./rooms/command.ts";
+import type { ControlRoom } from "./rooms/control-room.ts";
+import { GuestList } from "./rooms/guest-list.ts";
+import { introduce } from "./routing/introduce.ts";
+import { answerWaiting } from "./routing/invite.ts";
+
+interface Parts {
+  readonly live: LiveConfig;
+  readonly database: Database;
+  readonly mind: Mind;
+  readonly prefix: string;
+  readonly client: MatrixClient;
+  readonly outbox: Outbox;
+  readonly runner: TurnRunner;
+  readonly controlRoom: ControlRoom;
+  readonly onWaiting: (conversations: readonly Conversation[]) => void;
+}
+
+/** What people command: the agents of a room, and the running bridge. */
+export async function wireControl(parts: Parts) {
+  const { live, database, mind, prefix, client, outbox, runner, controlRoom } = parts;
+  const { directory, log, rights, rooms, turns } = mind;
+  const { serverName } = live.current.homeserver;
+  const guests = new GuestList({ client, rights, rooms, log, configured: () => live.current.controlRoom });
+  const welcome = async (agent: Agent): Promise<void> => {
+    await introduce(agent, client, directory);
+    const doorkeeper = { rights, botUserId: client.botUserId };
+    mind.onOutbox([agent.userId as string as RoomId, ...(await answerWaiting(agent, doorkeeper, { rooms, outbox }))]);
+  };
+  const lifecycle = new AgentLifecycle({
+    serverName,
+    directory,
+    rooms,
+    turns,
+    runner,
+    client,
+    welcome,
+    onReaders: () => guests.follow(),
+    onWaiting: parts.onWaiting,
+  });
+
+  /** Puts the configuration into force as it is now. */
+  const apply = async (): Promise<string[]> => {
+    const { agents, logLevel, permissions } = live.current;
+    log.level = logLevel;
+    const before = await rights.rows();
+    await rights.configure(permissions);
+    const after = await rights.rows();
+    const levels = new Map(before.map(({ actor, level }) => [actor, level]));
+    const changed = after
+      .filter(({ actor, level }) => levels.get(actor) !== level)
+      .map(({ actor, level }) => `permission of ${actor}: ${levels.get(actor) ?? "nothing"} → ${level ?? "nothing"}`);
+    const gone = before
+      .filter(({ actor }) => !after.some((row) => row.actor === actor))
+      .map(({ actor, level }) => `permission of ${actor}: ${level ?? "nothing"} → nothing`);
+    const known = new Set((await directory.table.all()).map(({ name }) => name));
+    const made: string[] = [];
+    for (const seed of agents) {
+      if (!known.has(seed.name) && (await lifecycle.create(seed))) made.push(`agent ${seed.name}: made`);
+    }
+    await controlRoom.adopt();
+    return [...changed, ...gone, ...made];
+  };
+
+  const commands = new Commands((await loadAll<readonly AnyCommand[]>("commands", "commands")).flat(), {
+    ...mind,
+    prefix,
+    serverName,
+    client,
+    runner,
+    audit: new Audit(database),
+    lifecycle,
+    async reload() {
+      const { changed, restart } = await live.reload();
+      const told = changed
+        .filter(({ path }) => !path.startsWith("permissions."))
+        .map(({ path, before, after }) => `${path}: ${before} → ${after}`);
+      const later = restart.map((section) => `${section}: is different, and waits for a restart`);
+      return [...told, ...(await apply()), ...later];
+    },
+    async check() {
+      const found: string[] = [];
+      for await (const finding of check(live.current.file, database)) found.push(findingText(finding));
+      return found;
+    },
+  });
+  return { commands, guests };
+}

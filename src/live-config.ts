@@ -1,0 +1,68 @@
+import { type Config, isSecret, loadConfig } from "./config.ts";
+import { isObject } from "./lib/json.ts";
+
+/** A value of the configuration that is another than before. */
+interface Difference {
+  /** Such as `model.name`. */
+  readonly path: string;
+  /** JSON; of secrets nothing is shown. */
+  readonly before: string;
+  readonly after: string;
+}
+
+/** What can be changed while the bridge runs; the rest is read at the next start. */
+const live = ["permissions", "controlRoom", "model", "logLevel"];
+/** Agents are made from the configuration and not changed by it; the others are not written in the file. */
+const passed = ["agents", "file", "warnings"];
+
+/** The configuration as it is now: read at the start, and again when an admin says so. */
+export class LiveConfig {
+  readonly #started: Config;
+  #current: Config;
+
+  constructor(config: Config) {
+    this.#started = config;
+    this.#current = config;
+  }
+
+  get current(): Config {
+    return this.#current;
+  }
+
+  /**
+   * Reads the file again.
+   * @returns what is different now, and which sections are only read at a start and are not as they were at this one
+   * @throws UserError that lists every mistake; then the last good configuration stays
+   */
+  async reload(): Promise<{ readonly changed: readonly Difference[]; readonly restart: readonly string[] }> {
+    const next = await loadConfig(this.#current.file);
+    const changed = differences(this.#current, next).filter(({ path }) => live.includes(sectionOf(path)));
+    const fixed = differences(this.#started, next).map(({ path }) => sectionOf(path));
+    this.#current = next;
+    return { changed, restart: [...new Set(fixed)].filter((section) => !live.includes(section)) };
+  }
+}
+
+const sectionOf = (path: string): string => path.split(".")[0] ?? "";
+
+const differences = (before: Config, after: Config): Difference[] => {
+  const [old, fresh] = [valuesOf(before), valuesOf(after)];
+  return [...new Set([...old.keys(), ...fresh.keys()])]
+    .filter((path) => !passed.includes(sectionOf(path)) && old.get(path) !== fresh.get(path))
+    .map((path) => ({
+      path,
+      before: shown(path, old.get(path)),
+      after: shown(path, fresh.get(path)),
+    }));
+};
+
+const shown = (path: string, value: string | undefined): string =>
+  value === undefined ? "nothing" : isSecret(path) ? "a value that is not shown" : value;
+
+/** Every value by its path, as JSON. */
+const valuesOf = (value: unknown, path = ""): Map<string, string> => {
+  if (!isObject(value)) return new Map(value === undefined ? [] : [[path, JSON.stringify(value)]]);
+  return new Map(
+    Object.entries(value).flatMap(([key, inner]) => [...valuesOf(inner, path === "" ? key : `${path}.${key}`)]),
+  );
+};

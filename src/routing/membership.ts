@@ -1,0 +1,55 @@
+import type { AgentDirectory } from "../agent/agent.ts";
+import type { Rights } from "../agent/rights.ts";
+import type { StoredEvent } from "../database/events.ts";
+import type { OutboxDraft } from "../database/outbox.ts";
+import type { RoomContext } from "../database/rooms.ts";
+import type { AgentName, RoomId, UserId } from "../lib/ids.ts";
+import { agentName } from "../matrix/message.ts";
+import { readMember } from "../matrix/state.ts";
+import { answerInvite } from "./invite.ts";
+
+/** Somebody turns to the bridge bot; `key` is the same for the same event. */
+interface Approach {
+  readonly roomId: RoomId;
+  readonly by: UserId;
+  readonly key: string;
+}
+
+/** The bridge bot among people. */
+export interface Bot {
+  onInvite(approach: Approach): Promise<OutboxDraft[]>;
+  /** Something that is no command, where no agent is. */
+  onMessage(approach: Approach): Promise<OutboxDraft[]>;
+  /** Somebody invites an agent that does not exist. */
+  onUnknownAgent(name: AgentName, approach: Approach): Promise<OutboxDraft[]>;
+}
+
+interface Parts {
+  readonly bot: Bot;
+  readonly botUserId: UserId;
+  readonly directory: AgentDirectory;
+  readonly rights: Rights;
+  readonly serverName: string;
+}
+
+export const approachOf = (event: StoredEvent): Approach => ({
+  roomId: event.roomId,
+  by: event.sender,
+  key: event.eventId,
+});
+
+/** Answers an invitation of the bot, of an agent, or of an agent that does not exist; other events say nothing to us. */
+export async function answerMembership(event: StoredEvent, room: RoomContext, parts: Parts): Promise<OutboxDraft[]> {
+  const { bot, botUserId, directory, serverName } = parts;
+  if (event.type !== "m.room.member" || readMember(event.content)?.membership !== "invite") return [];
+  const userId = event.stateKey as UserId;
+  if (userId === botUserId) return bot.onInvite(approachOf(event));
+  const name = agentName(userId, serverName);
+  if (name === undefined) return [];
+  const agent = await directory.find(name);
+  if (!agent) return bot.onUnknownAgent(name, approachOf(event));
+  const offLimits = room.kind !== "chat";
+  return [
+    await answerInvite({ roomId: event.roomId, agent, inviter: event.sender, key: event.eventId, offLimits }, parts),
+  ];
+}
