@@ -10,10 +10,12 @@ const references: ReadonlyMap<string, string> = new Map([
 const toReference = (character: string): string => references.get(character) ?? character;
 
 /** Escapes what has a meaning in text; `>` only where XML demands it, so that code and quotations stay readable. */
-export const escapeText = (text: string): string => text.replace(/[<&\r]|(?<=\]\])>/g, toReference);
+export const escapeText = (text: string): string =>
+  /[<&\r]|\]\]>/.test(text) ? text.replace(/[<&\r]|(?<=\]\])>/g, toReference) : text;
 
 /** Escapes what has a meaning in an attribute, and the whitespace that XML would turn into a space. */
-export const escapeAttribute = (value: string): string => value.replace(/[<>&"\t\n\r]/g, toReference);
+export const escapeAttribute = (value: string): string =>
+  /[<>&"\t\n\r]/.test(value) ? value.replace(/[<>&"\t\n\r]/g, toReference) : value;
 
 const named: ReadonlyMap<string, string> = new Map([
   ["lt", "<"],

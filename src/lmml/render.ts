@@ -23,7 +23,8 @@ const check = ({ name, attributes }: Element): void => {
   for (const needed of requiredAttributes(name))
     if (typeof attributes[needed] !== "string" && typeof attributes[needed] !== "number")
       throw new Error(`LMML: <${name}> needs the attribute ${needed}`);
-  for (const [attribute, value] of Object.entries(attributes)) {
+  for (const attribute of Object.keys(attributes)) {
+    const value = attributes[attribute];
     if (!isAttributeName(attribute))
       throw new Error(`LMML: "${attribute}" cannot be the name of an attribute of <${name}>`);
     if (isBooleanAttribute(attribute) && value !== undefined && typeof value !== "boolean")
@@ -33,7 +34,8 @@ const check = ({ name, attributes }: Element): void => {
 
 const startTag = ({ name, attributes }: Element, raw: boolean): string => {
   let tag = `<${name}`;
-  for (const [attribute, value] of Object.entries(attributes)) {
+  for (const attribute of Object.keys(attributes)) {
+    const value = attributes[attribute];
     if (value === undefined || value === false || (attribute === "raw" && !raw)) continue;
     tag += value === true ? ` ${attribute}` : ` ${attribute}="${escapeAttribute(visible(String(value)))}"`;
   }

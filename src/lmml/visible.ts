@@ -39,11 +39,14 @@ const neededOrHidden = new RegExp(`(${needed.join("|")})|${hidden.source}`, "gv"
 const show = (character: string): string =>
   `‹U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}›`;
 
+/** Text in which nothing is hidden, told fast. */
+const plain = /^[\t\n\r -~]*$/;
+
 /**
  * The text with everything that XML cannot carry or that deceives the eye written out, as in `‹U+202E›`.
  * Idempotent, never throws, takes time in proportion to the length.
  */
 export const visible = (text: string): string =>
-  hidden.test(text)
+  !plain.test(text) && hidden.test(text)
     ? text.replace(neededOrHidden, (match: string, keep: string | undefined) => keep ?? show(match))
     : text;

@@ -65,7 +65,8 @@ const reserved: ReadonlySet<string> = new Set(["constructor", "prototype"]);
 const nameOnly = new RegExp(`^${namePattern}$`);
 
 export const elementNames: readonly string[] = [...required.keys()];
-export const isElementName = (name: string): boolean => nameOnly.test(name) && !reserved.has(name);
+export const isElementName = (name: string): boolean =>
+  required.has(name) || (nameOnly.test(name) && !reserved.has(name));
 export const isAttributeName = (name: string): boolean => nameOnly.test(name);
 export const requiredAttributes = (element: string): readonly string[] => required.get(element) ?? [];
 
