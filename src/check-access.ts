@@ -4,9 +4,13 @@ import type { UserId } from "./lib/ids.ts";
 import { splitUserId } from "./lib/matrix-id.ts";
 
 /** Whether anybody is let in, and somebody may command. */
-export async function* checkAccess({ config }: CheckSetting): AsyncGenerator<Finding> {
+export async function* checkAccess({ config, found }: CheckSetting): AsyncGenerator<Finding> {
   const { serverName } = config.homeserver;
-  const granted = Object.entries(config.permissions).filter(([, level]) => level !== "none");
+  // What was set by hand stays; the rest is as the configuration has it at the next start.
+  const byHand = (found.permissions ?? []).filter(({ setBy }) => setBy !== null);
+  const levels = new Map<string, string | null>(Object.entries(config.permissions));
+  for (const { actor, level } of byHand) levels.set(actor, level);
+  const granted = [...levels].filter(([, level]) => level !== null && level !== "none");
   if (granted.length === 0) {
     yield failed(
       "permissions",

@@ -1,15 +1,17 @@
 import { isDeepStrictEqual } from "node:util";
 import { settingsFile } from "./agent/agent.ts";
+import { differencesOf } from "./agent/rights.ts";
 import { type AgentSettings, parseAgentSettings } from "./agent/settings.ts";
 import { type CheckSetting, type Finding, failed, ok, warning } from "./check-finding.ts";
 import { Agents } from "./database/agents.ts";
 import type { Database } from "./database/connection.ts";
 import { Files } from "./database/files.ts";
+import { PermissionTable } from "./database/permissions.ts";
 import { messageOf } from "./lib/errors.ts";
 import type { AgentName } from "./lib/ids.ts";
 
 /** Agents whose files are refused, and where the database, which counts, and config.yaml say different things. */
-export async function* checkAgents(database: Database, { config }: CheckSetting): AsyncGenerator<Finding> {
+export async function* checkAgents(database: Database, { config, found }: CheckSetting): AsyncGenerator<Finding> {
   const rows = await new Agents(database).all();
   const files = await new Files(database).read(rows.map(({ name }) => ({ share: "agents", path: settingsFile(name) })));
   const texts = new Map(files.map(({ path, text }) => [path, text ?? ""]));
@@ -29,12 +31,15 @@ export async function* checkAgents(database: Database, { config }: CheckSetting)
     }
   }
   if (refused === 0) yield ok("agents", rows.length === 0 ? "there are none yet." : `${rows.length} can be used.`);
-  yield differences(config, settings, new Set(rows.map(({ name }) => name)));
+  found.permissions = await new PermissionTable(database).all();
+  const permissions = differencesOf(found.permissions, config.permissions);
+  yield differences(config, permissions, settings, new Set(rows.map(({ name }) => name)));
 }
 
-/** config.yaml seeds agents once; permissions join here when they live in the database, too. */
+/** config.yaml makes agents once, and gives permissions wherever nobody has set others by hand. */
 const differences = (
   config: CheckSetting["config"],
+  permissions: readonly string[],
   settings: ReadonlyMap<AgentName, AgentSettings>,
   known: ReadonlySet<AgentName>,
 ): Finding => {
@@ -44,12 +49,13 @@ const differences = (
     const fields = (Object.keys(configured) as (keyof AgentSettings)[]).filter(
       (field) => !isDeepStrictEqual(configured[field], stored[field]),
     );
-    return fields.length > 0 ? [`${name} (${fields.join(", ")})`] : [];
+    return fields.length > 0 ? [`agent ${name}: ${fields.join(", ")}`] : [];
   });
-  if (lines.length === 0) return ok("differences", "config.yaml and the database agree.");
+  const all = [...lines, ...permissions];
+  if (all.length === 0) return ok("differences", "config.yaml and the database agree.");
   return warning(
     "differences",
-    `the database counts, and has other settings than config.yaml for ${lines.join(", ")}.`,
-    "Nothing, if that was meant. config.yaml only makes agents that are not there yet: change them by their agent.json.",
+    `the database counts, and is not as config.yaml: ${all.join("; ")}.`,
+    "Nothing, if that was meant. config.yaml only makes agents that are not there yet (change them by their agent.json), and permissions set by hand stay (!permission).",
   );
 };

@@ -1,5 +1,6 @@
 import type { Config } from "./config.ts";
 import type { Database } from "./database/connection.ts";
+import type { PermissionRow } from "./database/permissions.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Registration } from "./matrix/registration.ts";
 
@@ -19,6 +20,8 @@ export interface CheckSetting {
   readonly config: Config;
   readonly registration: Registration;
   readonly clock: Clock;
+  /** What earlier checks have read. */
+  readonly found: { permissions?: readonly PermissionRow[] };
   /** Of the running bridge that is asked to look at itself; otherwise it is opened for the check. */
   readonly running: Database | undefined;
 }

@@ -41,7 +41,8 @@ export async function* check(file: string, running?: Database, clock: Clock = sy
     return;
   }
   yield ok("registration", `${config.registration} fits the configuration.`);
-  for (const one of checks) yield* one({ config, registration, clock, running });
+  const setting = { config, registration, clock, running, found: {} };
+  for (const one of checks) yield* one(setting);
 }
 
 /** What a person is told; a bug is not hidden. */

@@ -1,21 +1,47 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Backlog } from "./database/backlog.ts";
+import type { ChatModel } from "./model/chat.ts";
+import type { Usage } from "./model/usage.ts";
 
-/** What Prometheus is told, beside what the bridge library counts. */
+/** What became of a turn: `left` is left to the next start, or to another process. */
+export type TurnOutcome = "done" | "failed" | "stopped" | "left";
+
+const seconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+
+/** What Prometheus is told, beside what the bridge library counts. Counters are this process's, since its start. */
 export function createMetrics(registry: Registry) {
   const registers = [registry];
+  const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name: `clevernet_${name}_total`, help, labelNames, registers });
+  const gauge = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+    new Gauge({ name: `clevernet_${name}`, help, labelNames, registers });
+  const duration = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Histogram({ name: `clevernet_${name}_seconds`, help, labelNames, buckets: seconds, registers });
+
+  const waiting = gauge(
+    "waiting",
+    "What is stored and not done: events to route, wakes to work on, messages to send",
+    "what",
+  );
+  const waitingAge = gauge("waiting_age_seconds", "How long the oldest of it has been waiting", "what");
+  const databaseUp = gauge("database_up", "Whether the database answers");
+  const turns = duration("turn_duration", "Turns that ended in this process, by what became of them", "outcome");
+  const calls = duration("model_call_duration", "Calls of language models, retries included", "model", "outcome");
+  const tokens = counter(
+    "model_tokens",
+    "Tokens by kind; those from the provider's cache are part of the prompt",
+    "model",
+    "kind",
+  );
+  const cost = counter("model_cost_usd", "US dollars, as the provider or the configured prices say", "model");
+
   return {
-    received: new Counter({
-      name: "clevernet_events_received_total",
-      help: "Events that the homeserver pushed",
-      registers,
-    }),
-    swept: new Counter({ name: "clevernet_events_swept_total", help: "Events that only the sweep found", registers }),
-    outbox: new Counter({
-      name: "clevernet_outbox_total",
-      help: "What became of attempts to send",
-      labelNames: ["outcome"],
-      registers,
-    }),
+    received: counter("events_received", "Events that the homeserver pushed"),
+    refused: counter("transactions_refused", "Transactions that could not be stored: the homeserver sends them again"),
+    swept: counter("events_swept", "Events that only the sweep found"),
+    outbox: counter("outbox", "What became of attempts to send", "outcome"),
+    steps: counter("steps", "Model calls and operations that were written down"),
+    turnEnded: (outcome: TurnOutcome, milliseconds: number): void => turns.observe({ outcome }, milliseconds / 1_000),
     running: (count: () => number) =>
       new Gauge({
         name: "clevernet_turns_running",
@@ -25,5 +51,37 @@ export function createMetrics(registry: Registry) {
           this.set(count());
         },
       }),
+    /** What the database said to whoever asks; undefined: it does not answer. */
+    backlog(found: Backlog | undefined): void {
+      databaseUp.set(found ? 1 : 0);
+      waiting.reset();
+      waitingAge.reset();
+      if (!found) return;
+      for (const what of ["events", "wakes", "outbox"] as const) {
+        waiting.set({ what }, found[what]);
+        waitingAge.set({ what }, found[`${what}Age`]);
+      }
+    },
+    /** The same model, counted. */
+    measured: (model: ChatModel, priced: (model: string, usage: Usage) => Usage, now: () => number): ChatModel => ({
+      async complete(request, ...rest) {
+        const name = request.model;
+        const started = now();
+        const ended = (outcome: string) => calls.observe({ model: name, outcome }, (now() - started) / 1_000);
+        try {
+          const completion = await model.complete(request, ...rest);
+          const usage = priced(name, completion.usage);
+          tokens.inc({ model: name, kind: "prompt" }, usage.promptTokens);
+          tokens.inc({ model: name, kind: "cached" }, usage.cachedTokens);
+          tokens.inc({ model: name, kind: "completion" }, usage.completionTokens);
+          cost.inc({ model: name }, usage.costUsd ?? 0);
+          ended("done");
+          return completion;
+        } catch (error) {
+          ended("failed");
+          throw error;
+        }
+      },
+    }),
   };
 }

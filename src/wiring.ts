@@ -13,6 +13,7 @@ import { Toolbox } from "./agent/toolbox.ts";
 import { View } from "./agent/view.ts";
 import { WakeKeeper } from "./agent/wake.ts";
 import { wireControl } from "./control.ts";
+import { backlogOf, within } from "./database/backlog.ts";
 import { Budgets } from "./database/budgets.ts";
 import type { Database } from "./database/connection.ts";
 import { Events } from "./database/events.ts";
@@ -52,6 +53,8 @@ import { Throttle } from "./routing/throttle.ts";
 import { openShares } from "./vfs/shares.ts";
 
 const commandPrefix = "!";
+/** How long health and metrics wait for the database. */
+const answerMs = 2_000;
 
 /** What everything is made from. */
 interface Setting {
@@ -95,7 +98,10 @@ export async function wire({ live, registration, database, notifier, leases, que
     registry,
     log,
     onTransaction: async (values) => {
-      await intake.take(values);
+      await intake.take(values).catch((error: unknown) => {
+        metrics.refused.inc();
+        throw error;
+      });
       doorbell.listen(values);
       metrics.received.inc(values.length);
     },
@@ -106,11 +112,14 @@ export async function wire({ live, registration, database, notifier, leases, que
     },
     mount(app) {
       app.get("/health/live", (_request, response) => void response.json({ alive: true }));
-      app.get(
-        "/health/ready",
-        (_request, response) => void response.status(ready() ? 200 : 503).json({ ready: ready() }),
-      );
+      app.get("/health/ready", async (_request, response) => {
+        const answers = await within(answerMs, database.sql`select 1`);
+        const state = { started: ready(), database: answers !== undefined, homeserver: watch.reachable };
+        const all = Object.values(state).every(Boolean);
+        response.status(all ? 200 : 503).json({ ready: all, ...state });
+      });
       app.get("/metrics", async (_request, response) => {
+        metrics.backlog(await within(answerMs, backlogOf(database)));
         response.type(registry.contentType).send(await registry.metrics());
       });
     },
@@ -193,7 +202,12 @@ export async function wire({ live, registration, database, notifier, leases, que
     check: checkDefinition,
   });
   const book = new BudgetBook(new Budgets(database), config.budgets, config.prices);
-  const model = new MeteredModel({ model: liveModel(live, clock, log), book, clock, log });
+  const counted = metrics.measured(
+    liveModel(live, clock, log),
+    (name, usage) => book.priced(name, usage),
+    () => clock.monotonic(),
+  );
+  const model = new MeteredModel({ model: counted, book, clock, log });
   const mind: Mind = {
     clock,
     log,
@@ -216,7 +230,11 @@ export async function wire({ live, registration, database, notifier, leases, que
     onBudgetReached: (reached) => tellOperators(reached.message, reached.message),
     onOutbox: (roomIds) => delivery.nudge(roomIds),
     tellOperators,
-    onThought: (agent) => thoughts.nudge(agent),
+    onTurnEnded: metrics.turnEnded,
+    onThought: (agent) => {
+      metrics.steps.inc();
+      thoughts.nudge(agent);
+    },
     onRead: (agent, roomId, eventId, answered) => receipts.read(agent.userId, roomId, eventId, answered),
     showWork: (agent, roomId) => typing.show(agent, roomId),
   };

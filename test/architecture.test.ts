@@ -9,7 +9,7 @@ import { describe, expect, it } from "vitest";
  */
 const rings: readonly Readonly<Record<string, string>>[] = [
   // Pure: no I/O.
-  { lib: "pino yaml zod node:crypto node:timers/promises" },
+  { lib: "pino yaml zod node:async_hooks node:crypto node:timers/promises" },
   { lmml: "lib fast-xml-parser" },
   { context: "lib lmml" },
   // Doors: one outside system each.

@@ -38,7 +38,9 @@ export interface Mind {
   readonly onBudgetReached: (reached: BudgetReached) => void;
   /** Said in the control room, once for a key. */
   readonly tellOperators: (text: string, key: string) => void;
-  /** The agent has thought or done something. */
+  /** A turn has ended here: `left` is left to another process, or to the next start. */
+  readonly onTurnEnded: (outcome: "done" | "failed" | "stopped" | "left", milliseconds: number) => void;
+  /** The agent has thought or done something: a step was written down. */
   readonly onThought: (agent: AgentName) => void;
   /** The agent has read its room up to this event; `answered` says whether its answer already tells so. */
   readonly onRead: (agent: Agent, roomId: RoomId, eventId: EventId, answered: () => boolean) => void;

@@ -1,9 +1,10 @@
 import type { Notifier } from "../database/notify.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Conversation } from "../database/routing.ts";
-import { Fenced, type Turn } from "../database/turns.ts";
+import { type ClaimedTurn, Fenced, type Turn } from "../database/turns.ts";
 import { messageOf } from "../lib/errors.ts";
 import { digest, HOME } from "../lib/ids.ts";
+import { about } from "../lib/log.ts";
 import { ModelError } from "../model/failure.ts";
 import type { Agent } from "./agent.ts";
 import { asked, threadOf } from "./cause.ts";
@@ -59,14 +60,14 @@ export class TurnRunner {
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     this.#running.set(keyOf(conversation), { turn, controller, ended });
     const hideWork = this.#mind.showWork(agent, conversation.roomId);
+    const started = this.#mind.clock.monotonic();
+    let outcome: Parameters<Mind["onTurnEnded"]>[0] = "left";
     try {
-      this.#onWaiting(await workTurn(this.#mind, agent, turn, controller.signal));
-      return true;
-    } catch (error) {
-      if (error instanceof ShuttingDown) return false;
-      await this.#fail(agent, turn, error);
-      return true;
+      const subject = { agent: agent.name, room: turn.roomId, turn: turn.number };
+      outcome = await about(subject, () => this.#work(agent, turn, controller.signal));
+      return outcome !== "left";
     } finally {
+      this.#mind.onTurnEnded(outcome, this.#mind.clock.monotonic() - started);
       hideWork();
       this.#running.delete(keyOf(conversation));
       resolve();
@@ -107,8 +108,19 @@ export class TurnRunner {
     }
   }
 
+  async #work(agent: Agent, turn: ClaimedTurn, signal: AbortSignal): Promise<"done" | "failed" | "stopped" | "left"> {
+    try {
+      this.#onWaiting(await workTurn(this.#mind, agent, turn, signal));
+      return "done";
+    } catch (error) {
+      if (error instanceof ShuttingDown) return "left";
+      await this.#fail(agent, turn, error);
+      return error instanceof Fenced || error instanceof Stopped ? "stopped" : "failed";
+    }
+  }
+
   async #fail(agent: Agent, turn: Turn, error: unknown): Promise<void> {
-    const log = this.#mind.log.child({ agent: agent.name, room: turn.roomId, turn: turn.number });
+    const { log } = this.#mind;
     if (error instanceof Fenced || error instanceof Stopped) {
       log.info(messageOf(error));
     } else {

@@ -29,6 +29,11 @@ export class HomeserverWatch {
     client.onUnreachable = () => this.#gone();
   }
 
+  /** Whether it answered when it was last asked, some seconds ago at most. */
+  get reachable(): boolean {
+    return !this.#waiting;
+  }
+
   start(): void {
     this.#listen();
     void this.#ask().catch(() => {});

@@ -4,7 +4,7 @@ import type { Outbox, OutboxRow } from "../database/outbox.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
-import type { Log } from "../lib/log.ts";
+import { about, type Log } from "../lib/log.ts";
 import { Mailbox } from "../lib/mailbox.ts";
 import { render } from "../lmml/render.ts";
 import { HomeserverError, type MatrixClient, type Sender } from "../matrix/client.ts";
@@ -66,7 +66,8 @@ export class Delivery {
   #take(roomIds: readonly RoomId[]): void {
     if (this.#stopped.signal.aborted) return;
     for (const roomId of roomIds) {
-      if (!this.#pausing.has(roomId)) this.#mailbox.post(roomId, () => this.#sendRoom(roomId));
+      if (!this.#pausing.has(roomId))
+        this.#mailbox.post(roomId, () => about({ room: roomId }, () => this.#sendRoom(roomId)));
     }
   }
 

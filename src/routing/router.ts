@@ -6,7 +6,7 @@ import { type Conversation, settle } from "../database/routing.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { RoomId, UserId } from "../lib/ids.ts";
-import type { Log } from "../lib/log.ts";
+import { about, type Log } from "../lib/log.ts";
 import { Mailbox } from "../lib/mailbox.ts";
 import type { MatrixClient } from "../matrix/client.ts";
 import { agentName } from "../matrix/message.ts";
@@ -74,7 +74,8 @@ export class Router {
 
   #take(roomIds: readonly RoomId[]): void {
     if (this.#stopped.signal.aborted) return;
-    for (const roomId of roomIds) this.#mailbox.post(roomId, () => this.#routeRoom(roomId));
+    for (const roomId of roomIds)
+      this.#mailbox.post(roomId, () => about({ room: roomId }, () => this.#routeRoom(roomId)));
   }
 
   async #routeRoom(roomId: RoomId): Promise<void> {

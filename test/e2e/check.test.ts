@@ -307,7 +307,7 @@ describe("the database", () => {
     await seeded();
     config.agents = { bad: { temperature: 0.5 } };
     expect(await troubles()).toEqual(
-      one("warning differences: the database counts, and has other settings than config.yaml for bad (temperature)"),
+      one("warning differences: the database counts, and is not as config.yaml: agent bad: temperature."),
     );
   });
 

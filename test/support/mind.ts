@@ -62,6 +62,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     tellOperators: () => {},
     onThought: () => {},
     onRead: () => {},
+    onTurnEnded: () => {},
     showWork: () => () => {},
   };
 }
