@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../support/poll.ts";
 import { say } from "../support/scripted-model.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
@@ -20,6 +21,45 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
     await ann.waitForMessage(room, ({ body }) => body === "pong");
     const said = (await ann.messages(room)).map(({ body }) => body);
     expect(said).toEqual(["ping", "pong"]);
-    await stage.check();
   });
+
+  it("what was done is counted", async () => {
+    const look = async () =>
+      (await get("/metrics")).text.includes('clevernet_turn_duration_seconds_count{outcome="done"} 1');
+    await eventually(look, { what: "the turn to be counted" });
+    const { text } = await get("/metrics");
+    expect(text).toMatch(/^clevernet_events_received_total [1-9]/m);
+    expect(text).toContain('clevernet_model_call_duration_seconds_count{model="scripted",outcome="done"} 1');
+    expect(text).toContain('clevernet_model_tokens_total{model="scripted",kind="prompt"} 1000');
+    expect(text).toContain('clevernet_waiting{what="outbox"} 0');
+    expect(text).toContain("clevernet_database_up 1");
+  });
+
+  it("is ready only while the homeserver answers", async () => {
+    expect(await get("/health/ready")).toMatchObject({ status: 200, json: { ready: true } });
+    await stage.toHomeserver.refuse();
+    const away = async () => (await get("/health/ready")).status === 503;
+    await eventually(away, { what: "the bridge not to be ready" });
+    expect((await get("/health/ready")).json).toEqual({
+      ready: false,
+      started: true,
+      database: true,
+      homeserver: false,
+    });
+    expect((await get("/health/live")).status).toBe(200);
+    await stage.toHomeserver.accept();
+    await eventually(async () => (await get("/health/ready")).status === 200, { what: "the bridge to be ready" });
+  });
+
+  it("leaves nothing undone", () => stage.check());
+
+  const get = async (path: string) => {
+    const response = await fetch(stage.bridge.url + path);
+    const text = await response.text();
+    return {
+      status: response.status,
+      text,
+      json: response.headers.get("content-type")?.includes("json") ? JSON.parse(text) : undefined,
+    };
+  };
 });

@@ -14,13 +14,13 @@ export class BridgeProcess {
   beforeStart: () => Promise<void> = async () => {};
   readonly #env: Readonly<Record<string, string>>;
   readonly #configFile: string;
-  readonly #url: string;
+  readonly url: string;
   #child: ChildProcess | undefined;
 
   constructor(configFile: string, url: string, env: Readonly<Record<string, string>> = {}) {
     this.#env = env;
     this.#configFile = configFile;
-    this.#url = url;
+    this.url = url;
   }
 
   get pid(): number {
@@ -46,7 +46,7 @@ export class BridgeProcess {
     });
     ended.catch(() => {});
     const look = async () => {
-      const { ok } = await fetch(`${this.#url}/health/${ready ? "ready" : "live"}`);
+      const { ok } = await fetch(`${this.url}/health/${ready ? "ready" : "live"}`);
       return ok;
     };
     await Promise.race([ended, eventually(look, { within: 40_000, what: "the bridge to be ready" })]);
