@@ -13,7 +13,6 @@ import { Toolbox } from "./agent/toolbox.ts";
 import { View } from "./agent/view.ts";
 import { WakeKeeper } from "./agent/wake.ts";
 import { wireControl } from "./control.ts";
-import { backlogOf, within } from "./database/backlog.ts";
 import { Budgets } from "./database/budgets.ts";
 import type { Database } from "./database/connection.ts";
 import { Events } from "./database/events.ts";
@@ -27,6 +26,7 @@ import type { Queue } from "./database/queue.ts";
 import { Renders } from "./database/renders.ts";
 import { Rooms } from "./database/rooms.ts";
 import { Turns } from "./database/turns.ts";
+import { health } from "./health.ts";
 import type { Clock } from "./lib/clock.ts";
 import { messageOf } from "./lib/errors.ts";
 import { digest } from "./lib/ids.ts";
@@ -53,8 +53,6 @@ import { Throttle } from "./routing/throttle.ts";
 import { openShares } from "./vfs/shares.ts";
 
 const commandPrefix = "!";
-/** How long health and metrics wait for the database. */
-const answerMs = 2_000;
 
 /** What everything is made from. */
 interface Setting {
@@ -110,19 +108,7 @@ export async function wire({ live, registration, database, notifier, leases, que
       const name = agentName(userId, serverName);
       return userId === service.client.botUserId || (name !== undefined && (await directory.find(name)) !== undefined);
     },
-    mount(app) {
-      app.get("/health/live", (_request, response) => void response.json({ alive: true }));
-      app.get("/health/ready", async (_request, response) => {
-        const answers = await within(answerMs, database.sql`select 1`);
-        const state = { started: ready(), database: answers !== undefined, homeserver: watch.reachable };
-        const all = Object.values(state).every(Boolean);
-        response.status(all ? 200 : 503).json({ ready: all, ...state });
-      });
-      app.get("/metrics", async (_request, response) => {
-        metrics.backlog(await within(answerMs, backlogOf(database)));
-        response.type(registry.contentType).send(await registry.metrics());
-      });
-    },
+    mount: health({ database, registry, metrics, started: ready, reachable: () => watch.reachable }),
   });
   const { client } = service;
   const tellOperators = (text: string, key: string): void => controlRoom.tellOperators(text, key);
