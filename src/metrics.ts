@@ -1,7 +1,8 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { BudgetBook } from "./agent/budget.ts";
 import type { Backlog } from "./database/backlog.ts";
+import type { Clock } from "./lib/clock.ts";
 import type { ChatModel } from "./model/chat.ts";
-import type { Usage } from "./model/usage.ts";
 
 /** What became of a turn: `left` is left to the next start, or to another process. */
 export type TurnOutcome = "done" | "failed" | "stopped" | "left";
@@ -63,14 +64,15 @@ export function createMetrics(registry: Registry) {
       }
     },
     /** The same model, counted. */
-    measured: (model: ChatModel, priced: (model: string, usage: Usage) => Usage, now: () => number): ChatModel => ({
+    measured: (model: ChatModel, book: Pick<BudgetBook, "priced">, clock: Clock): ChatModel => ({
       async complete(request, ...rest) {
         const name = request.model;
-        const started = now();
-        const ended = (outcome: string) => calls.observe({ model: name, outcome }, (now() - started) / 1_000);
+        const started = clock.monotonic();
+        const ended = (outcome: string) =>
+          calls.observe({ model: name, outcome }, (clock.monotonic() - started) / 1_000);
         try {
           const completion = await model.complete(request, ...rest);
-          const usage = priced(name, completion.usage);
+          const usage = book.priced(name, completion.usage);
           tokens.inc({ model: name, kind: "prompt" }, usage.promptTokens);
           tokens.inc({ model: name, kind: "cached" }, usage.cachedTokens);
           tokens.inc({ model: name, kind: "completion" }, usage.completionTokens);

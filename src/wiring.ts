@@ -188,11 +188,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     check: checkDefinition,
   });
   const book = new BudgetBook(new Budgets(database), config.budgets, config.prices);
-  const counted = metrics.measured(
-    liveModel(live, clock, log),
-    (name, usage) => book.priced(name, usage),
-    () => clock.monotonic(),
-  );
+  const counted = metrics.measured(liveModel(live, clock, log), book, clock);
   const model = new MeteredModel({ model: counted, book, clock, log });
   const mind: Mind = {
     clock,
