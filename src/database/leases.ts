@@ -4,7 +4,7 @@ import { secret } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { type Database, withinPatience } from "./connection.ts";
 import type { Notifier } from "./notify.ts";
-import { type Proof, Shards, shardCount } from "./shards.ts";
+import { type Proof, Shards, shardCount, shardOf } from "./shards.ts";
 
 /** What a lease is needed for: to route a room's events, to send what its outbox has. */
 type Work = "events" | "outbox";
@@ -59,12 +59,6 @@ const answerWithinMs = 2_000;
 const handOverMs = 1_000;
 /** Word of other processes may be lost: they are not relied upon for longer. */
 const lookEveryMs = 10_000;
-
-const shardOf = (key: string): number => {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
-  return (hash >>> 0) % shardCount;
-};
 
 /** The embedded database has one process only, which has everything. */
 export const openLeases = (parts: LeaseParts): Leases =>

@@ -3,6 +3,13 @@ import type { Database, Sql } from "./connection.ts";
 /** As many as rows in the table `shards`. */
 export const shardCount = 64;
 
+/** The shard of a room or agent. */
+export const shardOf = (key: string): number => {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
+  return (hash >>> 0) % shardCount;
+};
+
 interface Renewed {
   /** The shards that are held until the lease runs out, in order. */
   readonly held: readonly number[];

@@ -27,6 +27,10 @@ export class BridgeProcess {
     return this.#child?.pid ?? 0;
   }
 
+  get running(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
   /** Resolves when it answers people, or (`ready: false`) when its port answers. */
   async start({ ready = true } = {}): Promise<void> {
     await this.beforeStart();
@@ -69,7 +73,7 @@ export class BridgeProcess {
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#child;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    if (!child || !this.running) return child?.exitCode ?? null;
     const ended = once(child, "exit");
     child.kill(signal);
     await ended;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
 import { type Database, openDatabase } from "../../src/database/connection.ts";
+import { startBalancer } from "./balancer.ts";
 import { BridgeProcess } from "./bridge-process.ts";
 import { freePort } from "./free-port.ts";
 import { startTestHomeserver, type TestHomeserver } from "./homeserver.ts";
@@ -28,6 +29,10 @@ export interface StageOptions {
   readonly config?: Readonly<Record<string, unknown>>;
   /** A PostgreSQL of the test's own in place of the shared one. */
   readonly postgresUrl?: string;
+  /** How many bridges share the database, behind a load balancer. Default: one. */
+  readonly processes?: number;
+  /** By how many milliseconds the wall clock of each bridge is wrong. */
+  readonly clockOffsets?: readonly number[];
 }
 
 /**
@@ -37,7 +42,8 @@ export interface StageOptions {
 export class Stage {
   readonly homeserver: TestHomeserver;
   readonly model: ScriptedModel;
-  readonly bridge: BridgeProcess;
+  /** All bridges; most tests have one. */
+  readonly bridges: readonly BridgeProcess[];
   /** Between the bridge and Synapse, where the bridge asks. */
   readonly toHomeserver: HttpProxy;
   /** Between Synapse and the bridge, where Synapse pushes. */
@@ -53,7 +59,7 @@ export class Stage {
   private constructor(parts: Parts) {
     this.homeserver = parts.homeserver;
     this.model = parts.model;
-    this.bridge = parts.bridge;
+    this.bridges = parts.bridges;
     this.toHomeserver = parts.toHomeserver;
     this.toBridge = parts.toBridge;
     this.toModel = parts.toModel;
@@ -63,10 +69,19 @@ export class Stage {
     this.bridge.beforeStart = () => this.#closeDatabase();
   }
 
+  /** The first of the bridges. */
+  get bridge(): BridgeProcess {
+    const [bridge] = this.bridges;
+    if (!bridge) throw new Error("a stage has one bridge at least");
+    return bridge;
+  }
+
   static async set(options: StageOptions): Promise<Stage> {
-    const [bridgePort, proxyPort] = [await freePort(), await freePort()];
+    const proxyPort = await freePort();
+    const bridgePorts = await Promise.all(Array.from({ length: options.processes ?? 1 }, freePort));
     const homeserver = await startTestHomeserver({ applicationServicePort: proxyPort });
-    const bridgeUrl = `http://127.0.0.1:${bridgePort}`;
+    const balancer = bridgePorts.length > 1 ? await startBalancer(bridgePorts) : undefined;
+    const bridgeUrl = `http://127.0.0.1:${balancer?.port ?? bridgePorts[0]}`;
     const [toBridge, toHomeserver, model] = await Promise.all([
       HttpProxy.start(bridgeUrl, { port: proxyPort }),
       HttpProxy.start(homeserver.url),
@@ -79,27 +94,41 @@ export class Stage {
     const toDatabase = databaseUrl === undefined ? undefined : await startTcpProxy(databaseUrl);
     const location = databaseUrl === undefined ? { dir: join(homeserver.dir, "data") } : { url: databaseUrl };
     if ("dir" in location) await copyEmbedded(location.dir);
-    const configFile = join(homeserver.dir, "config.yaml");
-    await writeFile(
-      configFile,
-      stringify({
-        homeserver: { url: toHomeserver.url, serverName: homeserver.serverName },
-        bridge: { url: homeserver.applicationServiceUrl, host: "127.0.0.1", port: bridgePort },
-        registration: homeserver.registrationFile,
-        database: toDatabase ? { url: toDatabase.url } : location,
-        model: { baseUrl: toModel.url, apiKey: "scripted", name: "scripted" },
-        permissions: options.permissions ?? {
-          [`@admin:${homeserver.serverName}`]: "admin",
-          [`@*:${homeserver.serverName}`]: "chat",
-        },
-        limits: { requester: 100_000, room: 100_000 },
-        ...options.config,
-        agents: withOwner(options.agents ?? { helper: {} }, homeserver.serverName),
-      }),
-    );
-    const bridge = new BridgeProcess(configFile, bridgeUrl, { NODE_COMPILE_CACHE: compiled });
-    const drop = async () => own?.drop();
-    return new Stage({ homeserver, model, bridge, toHomeserver, toBridge, toModel, toDatabase, location, drop });
+    const config = {
+      homeserver: { url: toHomeserver.url, serverName: homeserver.serverName },
+      registration: homeserver.registrationFile,
+      database: toDatabase ? { url: toDatabase.url } : location,
+      model: { baseUrl: toModel.url, apiKey: "scripted", name: "scripted" },
+      permissions: options.permissions ?? {
+        [`@admin:${homeserver.serverName}`]: "admin",
+        [`@*:${homeserver.serverName}`]: "chat",
+      },
+      limits: { requester: 100_000, room: 100_000 },
+      ...options.config,
+      agents: withOwner(options.agents ?? { helper: {} }, homeserver.serverName),
+    };
+    const bridges = bridgePorts.map(async (port, index) => {
+      const file = join(homeserver.dir, `config${index || ""}.yaml`);
+      const bridge = { url: homeserver.applicationServiceUrl, host: "127.0.0.1", port };
+      await writeFile(file, stringify({ ...config, bridge }));
+      const env = { NODE_COMPILE_CACHE: compiled, ...wrongClock(options.clockOffsets?.[index]) };
+      return new BridgeProcess(file, `http://127.0.0.1:${port}`, env);
+    });
+    const drop = async () => {
+      await balancer?.stop();
+      await own?.drop();
+    };
+    return new Stage({
+      homeserver,
+      model,
+      bridges: await Promise.all(bridges),
+      toHomeserver,
+      toBridge,
+      toModel,
+      toDatabase,
+      location,
+      drop,
+    });
   }
 
   agentId(name = "helper"): string {
@@ -170,7 +199,7 @@ export class Stage {
   /** Ends everything and removes its state. */
   async strike(): Promise<void> {
     for (const user of this.#users) user.stop();
-    await Promise.all([this.bridge.kill(), this.#closeDatabase()]);
+    await Promise.all([...this.bridges.map((bridge) => bridge.kill()), this.#closeDatabase()]);
     await Promise.all([this.toBridge.stop(), this.toHomeserver.stop(), this.toModel.stop(), this.toDatabase?.stop()]);
     await this.homeserver.dispose();
     await this.#drop();
@@ -217,7 +246,7 @@ export class Stage {
 }
 
 interface Parts
-  extends Pick<Stage, "homeserver" | "model" | "bridge" | "toHomeserver" | "toBridge" | "toModel" | "toDatabase"> {
+  extends Pick<Stage, "homeserver" | "model" | "bridges" | "toHomeserver" | "toBridge" | "toModel" | "toDatabase"> {
   readonly location: { dir: string } | { url: string };
   readonly drop: () => Promise<void>;
 }
@@ -249,6 +278,12 @@ const withOwner = (agents: NonNullable<StageOptions["agents"]>, serverName: stri
       { owner: `@admin:${serverName}`, wakeUpTimerSeconds: null, ...fields },
     ]),
   );
+
+/** The environment of a bridge whose wall clock is wrong. */
+const wrongClock = (offset: number | undefined): Readonly<Record<string, string>> =>
+  offset === undefined
+    ? {}
+    : { NODE_OPTIONS: `--import=${join(import.meta.dirname, "shifted-clock.ts")}`, CLOCK_OFFSET_MS: String(offset) };
 
 async function startModel(): Promise<ScriptedModel> {
   const model = new ScriptedModel();

@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { shardCount, shardOf } from "../../src/database/shards.ts";
+import { answerEach, answerTo, count } from "../support/faults.ts";
+import { eventually } from "../support/poll.ts";
+import { newMessages } from "../support/scripted-model.ts";
+import { Stage } from "../support/stage.ts";
+import type { TestUser } from "../support/user.ts";
+
+const day = 24 * 3_600_000;
+
+describe("two processes on one database, whose wall clocks are two days apart", () => {
+  let stage: Stage;
+  let ann: TestUser;
+  let rooms: string[];
+  beforeAll(async () => {
+    stage = await Stage.set({ database: "postgres", processes: 2, clockOffsets: [day, -day] });
+    ann = await stage.user("ann");
+    stage.model.on("wait", { hang: true }, { times: 4 }).onEvery(answerEach);
+    await both();
+    rooms = [];
+    for (const half of [0, 1, 0, 1]) rooms.push(await roomIn(half));
+  }, 120_000);
+  beforeEach(() => both());
+  afterAll(() => stage.strike());
+
+  /** Starts whichever does not run, and waits until each works on its half of the rooms. */
+  const both = async () => {
+    for (const bridge of stage.bridges) if (!bridge.running) await bridge.start();
+    const shared = "shards where until > now() group by session having count(*) = 32";
+    const look = async () => (await stage.query(`select 1 from ${shared}`)).length === 2;
+    await eventually(look, { within: 30_000, what: "rooms to be shared" });
+  };
+
+  /** A room in the shards of one process or the other: whoever holds some holds the first or the last of them. */
+  const roomIn = async (half: number): Promise<string> => {
+    for (;;) {
+      const room = await stage.directRoom(ann);
+      if (Math.floor((shardOf(room) / shardCount) * 2) === half) return room;
+    }
+  };
+
+  const talk = (texts: readonly string[], pauseMs: number) =>
+    Promise.all(
+      rooms.map(async (room) => {
+        for (const text of texts) {
+          await sleep(Math.random() * pauseMs);
+          await ann.say(room, text);
+        }
+      }),
+    );
+
+  const answersAre = async (texts: readonly string[]) => {
+    for (const room of rooms) {
+      const last = answerTo(texts.at(-1) ?? "");
+      await ann.waitForMessage(room, ({ body }) => body === last, { within: 60_000 });
+    }
+    await stage.check();
+    for (const room of rooms) {
+      const said = (await ann.messages(room)).filter(({ sender }) => sender !== ann.id).map(({ body }) => body);
+      expect(said.filter((body) => texts.map(answerTo).includes(body))).toEqual(texts.map(answerTo));
+    }
+  };
+
+  it("each event is answered once and in order, whichever process it comes to, and both work", async () => {
+    const texts = ["one", "two", "three", "four", "five"];
+    await talk(texts, 500);
+    await answersAre(texts);
+    expect(await stage.query("select runner from turns group by runner")).toHaveLength(2);
+    expect(await count(stage, "(select event_id from events group by event_id having count(*) > 1) twice")).toBe(0);
+  });
+
+  it("turns of a process that is told to end go on in the other, and !stop ends a turn wherever it runs", async () => {
+    const [first, second] = stage.bridges;
+    await talk(["wait"], 0);
+    const waiting = () =>
+      stage.model.requests.filter(
+        (request) => !request.aborted && newMessages(request).some(({ body }) => body === "wait"),
+      );
+    await eventually(() => waiting().length === 4, { what: "four turns" });
+    const asked = waiting();
+    // The second takes over all rooms, and the turns of the first, which are answered. When the first comes again it
+    // gets those rooms whose turns wait in the second.
+    expect(await first?.stop()).toBe(0);
+    const answered = `outbox where content->>'body' = '${answerTo("wait")}'`;
+    await eventually(async () => (await count(stage, answered)) === 2, { within: 30_000, what: "two answers" });
+    await both();
+    expect(await stage.query("select distinct runner from turns where state = 'running'")).toHaveLength(1);
+    const requests = asked.filter(({ aborted }) => !aborted);
+    expect(requests).toHaveLength(2);
+    await talk(["!stop"], 0);
+    await Promise.all(requests.map((request) => request.closed));
+    expect(second?.log).toContain("the turn was stopped");
+    await stage.check();
+  });
+
+  it("one of them that is killed under load, and then the other, costs no answer", async () => {
+    const texts = Array.from({ length: 8 }, (_, index) => `message ${index + 1}`);
+    const talking = talk(texts, 3_000);
+    for (const bridge of stage.bridges) {
+      await sleep(2_000 + Math.random() * 2_000);
+      await bridge.kill();
+      await sleep(3_000);
+      await bridge.start();
+    }
+    await talking;
+    await answersAre(texts);
+  }, 180_000);
+
+  it("a timer that runs out wakes once", async () => {
+    await stage.query("update agents set wake_up_timer_seconds = 60, last_turn_at = now() - interval '1 hour'");
+    const timed = () => count(stage, "turns where reason = 'timer'");
+    await eventually(async () => (await timed()) > 0, { within: 40_000, what: "the timer" });
+    await stage.query("update agents set wake_up_timer_seconds = null");
+    await stage.check();
+    expect(await timed()).toBe(1);
+  });
+});
