@@ -1,6 +1,4 @@
 import { readdir, readFile } from "node:fs/promises";
-import type { Guide } from "./agent/view.ts";
-import { guideTitle } from "./context/chat-interface.ts";
 
 /** One file, one thing: every module of a folder gives its export of this name. */
 export async function loadAll<Thing>(folder: string, name: string): Promise<Thing[]> {
@@ -14,12 +12,6 @@ export async function loadAll<Thing>(folder: string, name: string): Promise<Thin
     if (!thing) throw new Error(`${folder}/${files[index]} has no export \`${name}\``);
     return thing;
   });
-}
-
-/** The guides that are shipped with the program, as they are shown to agents of this server. */
-export async function loadGuides(serverName: string): Promise<Guide[]> {
-  const text = await readFile(new URL("./guides/clevernet.md", import.meta.url), "utf8");
-  return [{ title: guideTitle(serverName), text }];
 }
 
 /** What `system:` has before anybody writes to it: text by path. */

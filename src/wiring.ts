@@ -2,10 +2,13 @@ import { Registry } from "prom-client";
 import { AgentDirectory } from "./agent/agent.ts";
 import { BudgetBook } from "./agent/budget.ts";
 import { checkDefinition } from "./agent/definition.ts";
+import { Desks } from "./agent/desk.ts";
+import { Guides } from "./agent/guides.ts";
 import { MeteredModel } from "./agent/metered-model.ts";
 import type { Mind } from "./agent/mind.ts";
 import { Rights } from "./agent/rights.ts";
 import { TurnRunner } from "./agent/runner.ts";
+import { searchSource } from "./agent/search-source.ts";
 import type { Sensor } from "./agent/sensor.ts";
 import { Submodels } from "./agent/submodel.ts";
 import type { AnyTool } from "./agent/tool.ts";
@@ -33,7 +36,7 @@ import { digest } from "./lib/ids.ts";
 import type { Log } from "./lib/log.ts";
 import type { LiveConfig } from "./live-config.ts";
 import { liveModel } from "./live-model.ts";
-import { loadAll, loadGuides, loadShipped } from "./load.ts";
+import { loadAll, loadShipped } from "./load.ts";
 import { createApplicationService } from "./matrix/appservice.ts";
 import { agentName } from "./matrix/message.ts";
 import type { Registration } from "./matrix/registration.ts";
@@ -172,17 +175,11 @@ export async function wire({ live, registration, database, notifier, leases, que
   });
   const typing = new Typing(client, clock);
   const receipts = new Receipts(client, clock);
-  const view = new View(database, {
-    clock,
-    serverName,
-    rights,
-    defaultModel: () => live.current.model.name,
-    guides: await loadGuides(serverName),
-  });
   const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
   const knowledge = new Knowledge(database);
+  const shipped = await loadShipped();
   const files = openShares(database, {
-    shipped: await loadShipped(),
+    shipped,
     since: clock.now(),
     quotaMegabytes: config.files.quotaMegabytes,
     check: checkDefinition,
@@ -190,6 +187,8 @@ export async function wire({ live, registration, database, notifier, leases, que
   const book = new BudgetBook(new Budgets(database), config.budgets, config.prices);
   const counted = metrics.measured(liveModel(live, clock, log), book, clock);
   const model = new MeteredModel({ model: counted, book, clock, log });
+  const desks = new Desks(database, files.stores, new Guides(shipped, serverName));
+  const view = new View(database, { clock, serverName, rights, defaultModel: () => live.current.model.name, desks });
   const mind: Mind = {
     clock,
     log,
@@ -199,6 +198,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     history,
     files,
     knowledge,
+    windows: { desks, sources: { search: searchSource } },
     turns,
     view,
     toolbox,

@@ -14,6 +14,7 @@ import type { Rights } from "./rights.ts";
 import type { Submodels } from "./submodel.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { View } from "./view.ts";
+import type { WindowParts } from "./window-desk.ts";
 
 /** What every turn works with. */
 export interface Mind {
@@ -25,6 +26,7 @@ export interface Mind {
   readonly history: History;
   readonly files: FileSystemParts;
   readonly knowledge: Knowledge;
+  readonly windows: WindowParts;
   readonly turns: Turns;
   readonly renders: Renders;
   readonly view: View;

@@ -108,6 +108,10 @@ export const agentFields = {
   scratchPadFile: filePath().nullable().default(null),
   /** Characters of system and user message together. */
   approxContextCharsMax: wholeFrom(8_000, 10_000_000).default(50_000),
+  /** Lines that a window shows, characters that it shows at most, turns after which it closes by itself. */
+  windowLines: wholeFrom(1, 1_000).default(20),
+  windowChars: wholeFrom(500, 1_000_000).default(8_000),
+  windowTurns: wholeFrom(1, 100).default(2),
   /** The last thing in the user message. */
   postPrompt: text(prompt).nullable().default(null),
   agentFlags: flags.default([]),

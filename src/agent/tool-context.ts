@@ -6,6 +6,7 @@ import { requesters, threadOf } from "./cause.ts";
 import type { Mind } from "./mind.ts";
 import { includesLevel, type Level } from "./permissions.ts";
 import type { ToolContext } from "./tool.ts";
+import { WindowDesk } from "./window-desk.ts";
 
 /** Where a call comes from, and for whom it is made. */
 export interface Origin {
@@ -56,19 +57,20 @@ export function filesFor(
 
 /** Everything that a tool may use, for models' calls and people's commands alike. */
 export async function toolContext(
-  mind: Pick<Mind, "clock" | "directory" | "files" | "knowledge" | "rights" | "rooms" | "submodels">,
+  mind: Pick<Mind, "clock" | "directory" | "files" | "knowledge" | "rights" | "rooms" | "submodels" | "windows">,
   origin: Origin,
 ): Promise<ToolContext> {
-  const { clock, directory, files, knowledge, rights, rooms, submodels } = mind;
+  const { clock, directory, files, knowledge, rights, rooms, submodels, windows } = mind;
   const level = await rights.leastOf(origin.requesters);
+  const own = { submodel: submodels.for(origin), files: filesFor(files, origin, level) };
   return {
     ...origin,
+    ...own,
     level,
     now: clock.now(),
     rooms,
     agents: directory,
-    submodel: submodels.for(origin),
-    files: filesFor(files, origin, level),
     knowledge,
+    windows: new WindowDesk(windows, { ...origin, ...own }),
   };
 }

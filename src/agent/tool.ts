@@ -9,6 +9,7 @@ import type { Agent, AgentDirectory } from "./agent.ts";
 import type { Level } from "./permissions.ts";
 import type { ToolSet } from "./settings.ts";
 import type { Submodel } from "./submodel.ts";
+import type { WindowDesk } from "./window-desk.ts";
 
 export const operationKinds = ["read", "create", "update", "delete"] as const;
 export type OperationKind = (typeof operationKinds)[number];
@@ -37,6 +38,8 @@ export interface ToolContext {
   /** Files as those for whom it is done may use them. What is read of them is counted to the outcome's sources. */
   readonly files: FileSystem;
   readonly knowledge: Knowledge;
+  /** What is open on the desk of the conversation. */
+  readonly windows: WindowDesk;
   /** Aborted when the turn is stopped. */
   readonly signal: AbortSignal;
 }

@@ -1,13 +1,13 @@
-import type { FileView, World } from "../context/types.ts";
+import type { World } from "../context/types.ts";
 import type { Database } from "../database/connection.ts";
-import { Files } from "../database/files.ts";
 import { type EntryRow, see } from "../database/sight.ts";
 import type { TakenWake, Turn } from "../database/turns.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { EventId, RoomId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
 import { parse } from "../lmml/parse.ts";
-import { type Agent, personaPath, splitPath } from "./agent.ts";
+import type { Agent } from "./agent.ts";
+import type { Desks } from "./desk.ts";
 import type { Rights } from "./rights.ts";
 import { roomViews } from "./room-views.ts";
 
@@ -18,11 +18,6 @@ const membersShown = 50;
 const ephemerisShown = 50;
 /** Entries that stay parsed, of all agents. */
 const entriesKept = 5_000;
-
-export interface Guide {
-  readonly title: string;
-  readonly text: string;
-}
 
 /** What a step shows, and what that means for walls and for the next turn. */
 export interface Sight {
@@ -39,12 +34,11 @@ export class View {
   readonly #database: Database;
   /** Entries as elements, by id: rows of the ephemeris never change. */
   readonly #entries = new Map<number, Element>();
-  readonly #files: Files;
+  readonly #desks: Desks;
   readonly #clock: Clock;
   readonly #serverName: string;
   readonly #rights: Rights;
   readonly #defaultModel: () => string;
-  readonly #guides: readonly Guide[];
   /** Before this, an agent without `reloadEphemeris` remembers nothing. */
   readonly #startedAt: Date;
 
@@ -55,16 +49,15 @@ export class View {
       readonly serverName: string;
       readonly rights: Rights;
       readonly defaultModel: () => string;
-      readonly guides: readonly Guide[];
+      readonly desks: Desks;
     },
   ) {
     this.#database = database;
-    this.#files = new Files(database);
+    this.#desks = options.desks;
     this.#clock = options.clock;
     this.#serverName = options.serverName;
     this.#rights = options.rights;
     this.#defaultModel = options.defaultModel;
-    this.#guides = options.guides;
     this.#startedAt = options.clock.now();
   }
 
@@ -81,7 +74,7 @@ export class View {
   ): Promise<Sight> {
     const { settings } = agent;
     const taken = wakes.map((wake) => wake.eventId).filter((id) => id !== null);
-    const [seen, files] = await Promise.all([
+    const [seen, desk] = await Promise.all([
       see(this.#database, {
         agent: agent.name,
         userId: agent.userId,
@@ -96,12 +89,12 @@ export class View {
         membersPerRoom: membersShown,
         entries: ephemerisShown,
       }),
-      this.#readFiles(agent),
+      this.#desks.of(agent, turn.roomId),
     ]);
     const rooms = roomViews(seen, { userId: agent.userId, here: turn.roomId, taken, admins: this.#rights.admins });
     const note = wakes.find((wake) => wake.note)?.note;
     return {
-      sources: [turn.roomId, ...rooms.views.filter((room) => !room.closed).map((room) => room.roomId)],
+      sources: [turn.roomId, ...rooms.views.filter((room) => !room.closed).map((room) => room.roomId), ...desk.sources],
       seen: rooms.here.at(-1)?.position ?? 0,
       unread: rooms.here.findLast(({ sender, position }) => sender !== agent.userId && position > rooms.seenBefore)
         ?.eventId,
@@ -116,15 +109,16 @@ export class View {
           systemPrompt: settings.systemPrompt,
           postPrompt: settings.postPrompt,
           wakeUpTimerSeconds: agent.wakeUpTimerSeconds,
-          persona: files.persona,
-          scratchpad: files.scratchpad,
+          persona: desk.persona,
+          scratchpad: desk.scratchpad,
         },
-        guides: this.#guides,
+        guides: desk.guides,
         systemAdmins: this.#rights.admins,
-        rooms: rooms.views,
+        rooms: await this.#desks.histories(agent, turn.roomId, rooms.views, desk.changes),
         roomsLeftOut: Math.max(0, (seen.rooms[0]?.total ?? 0) - seen.rooms.length),
         ephemeris: seen.ephemeris.map((row) => this.#entry(row)),
-        windows: [],
+        ephemerisWindow: desk.changes.get("ephemeris"),
+        windows: desk.windows,
         turn: { id: turn.number, reason: turn.reason, at: turn.startedAt, entries },
         reminders: note ? [...reminders, note] : reminders,
         charsMax: settings.approxContextCharsMax,
@@ -140,18 +134,5 @@ export class View {
     const [oldest] = this.#entries.keys();
     if (this.#entries.size > entriesKept && oldest !== undefined) this.#entries.delete(oldest);
     return read;
-  }
-
-  async #readFiles(agent: Agent): Promise<{ persona: FileView | undefined; scratchpad: FileView | undefined }> {
-    const paths = [
-      personaPath(agent),
-      ...(agent.settings.scratchPadFile === null ? [] : [agent.settings.scratchPadFile]),
-    ];
-    const files = await this.#files.read(paths.map(splitPath));
-    const view = (path: string | null): FileView | undefined => {
-      const file = files.find((candidate) => `${candidate.share}:${candidate.path}` === path);
-      return file && path !== null ? { path, contentType: file.contentType, text: file.text ?? "" } : undefined;
-    };
-    return { persona: view(personaPath(agent)), scratchpad: view(agent.settings.scratchPadFile) };
   }
 }

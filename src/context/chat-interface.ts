@@ -1,7 +1,7 @@
 import { type Element, element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import type { Allotment } from "./budget.ts";
-import { ephemerisRoom } from "./ephemeris-room.ts";
+import { ephemerisPart, ephemerisRoom } from "./ephemeris-room.ts";
 import { listPart } from "./list-part.ts";
 import { clip } from "./measure.ts";
 import { otherRoomsPart } from "./other-rooms.ts";
@@ -47,7 +47,7 @@ export const partsOf = (world: World) => {
       world.systemAdmins.map((admin) => element("systemAdmin", {}, admin)),
       { depth: 2, limit, keep: "first" },
     ),
-    ephemeris: listPart(world.ephemeris, { depth: 4, limit, keep: "last" }),
+    ephemeris: ephemerisPart(world, limit),
     otherRooms: otherRoomsPart(others, world, limit),
     scratchpad: agent.scratchpad
       ? fileWindow("scratchpad", agent.scratchpad, ["pinned", "maximized", "system"], { depth: 2, limit })

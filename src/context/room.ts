@@ -1,3 +1,4 @@
+import type { RoomId } from "../lib/ids.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { listPart, type Shown } from "./list-part.ts";
 import { clip } from "./measure.ts";
@@ -7,7 +8,7 @@ import type { RoomMember, RoomView, World } from "./types.ts";
 import { historyWindow, withQueries } from "./window.ts";
 
 /** Events of the past that a history window shows, unless it was made larger or smaller. */
-const historyHeight = 50;
+export const historyHeight = 50;
 const nameChars = 100;
 
 /** The lists of a room, as parts or as shown. */
@@ -40,6 +41,9 @@ export const roomLists = (
   };
 };
 
+/** Id of the window on the history of a room. */
+export const historyWindowId = (roomId: RoomId): string => `room_${roomId.split(":")[0]}`;
+
 /** `0` is not said. */
 const some = (count: number): number | undefined => (count > 0 ? count : undefined);
 
@@ -49,7 +53,7 @@ export const openRoom = (room: RoomView, { serverName, agent }: World, shown: Ro
   const roomId = clip(room.roomId);
   const roomName = clip(room.name, nameChars);
   const { historyLines: lines, historyChars: chars, historyBottom: bottom = lines, historyWindow: change } = room;
-  const windowId = clip(`room_${room.roomId.split(":")[0]}`, 64);
+  const windowId = clip(historyWindowId(room.roomId), 64);
   return element(
     "room",
     {

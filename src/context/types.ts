@@ -157,6 +157,7 @@ export interface World {
   readonly roomsLeftOut: number;
   /** Thoughts, calls and results of earlier turns that this conversation may see, oldest first. */
   readonly ephemeris: readonly Element[];
+  readonly ephemerisWindow?: WindowChange | undefined;
   /** The running turn: why and when it began, and what it has thought, called and been told so far. */
   readonly turn: {
     readonly id: number;

@@ -159,6 +159,10 @@ export const windowsPart = (views: readonly WindowView[], limit: number): Part<S
   };
 };
 
+/** A window by itself, in about `limit` characters at most. */
+export const windowElement = (view: WindowView, limit = 16_000): Element | undefined =>
+  windowsPart([view], limit).cut(limit).elements[0];
+
 /** A file that is always open, shown whole as far as it fits. `states` are attributes by presence, in their order. */
 export const fileWindow = (
   windowId: string,

@@ -4,6 +4,7 @@ import { type Amount, settleReservation } from "./budgets.ts";
 import type { Database, Json } from "./connection.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import type { Conversation } from "./routing.ts";
+import { endWindows } from "./windows.ts";
 
 export interface Turn {
   readonly id: number;
@@ -249,7 +250,7 @@ export class Turns {
             "live",
             turn.id,
           )}
-        )
+        ) ${ends ? sql`, ${endWindows(sql, "live")}` : sql``}
         select exists (select 1 from live) or exists (select 1 from repeated) as live, case when ${ends} then
           (select coalesce(jsonb_agg(distinct jsonb_build_object('agent', agent, 'roomId', room_id)), '[]')
             from wakes where agent = ${turn.agent} and turn_id is null) else '[]' end as waiting`,
@@ -268,8 +269,9 @@ export class Turns {
     await this.#database.run(
       (sql) => sql`
         with closed as (
-          update turns set state = ${state}, error = ${error}, ended_at = now() where id = ${turn.id} and state = 'running' returning id
-        )
+          update turns set state = ${state}, error = ${error}, ended_at = now() where id = ${turn.id} and state = 'running'
+          returning id, agent, room_id
+        ), ${endWindows(sql, "closed")}
         ${insertOutbox(sql, notice, "closed", turn.id)}`,
     );
   }

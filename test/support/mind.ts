@@ -1,8 +1,11 @@
 import { AgentDirectory } from "../../src/agent/agent.ts";
 import { BudgetBook, type BudgetReached, type ConfiguredBudgets, type Price } from "../../src/agent/budget.ts";
+import { Desks } from "../../src/agent/desk.ts";
+import { Guides } from "../../src/agent/guides.ts";
 import { MeteredModel } from "../../src/agent/metered-model.ts";
 import type { Mind } from "../../src/agent/mind.ts";
 import type { Rights } from "../../src/agent/rights.ts";
+import { searchSource } from "../../src/agent/search-source.ts";
 import { Submodels } from "../../src/agent/submodel.ts";
 import type { AnyTool } from "../../src/agent/tool.ts";
 import { Toolbox } from "../../src/agent/toolbox.ts";
@@ -35,6 +38,8 @@ export function mindOf(database: Database, options: MindOptions): Mind {
   const book = new BudgetBook(new Budgets(database), options.budgets ?? {}, options.prices ?? {});
   const chat = createChatModel({ baseUrl: options.modelUrl, apiKey: "", clock, log });
   const model = new MeteredModel({ model: chat, book, clock, log });
+  const files = shares(database);
+  const desks = new Desks(database, files.stores, new Guides(new Map(), "test"));
   return {
     clock,
     log,
@@ -42,17 +47,12 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     rights: options.rights,
     rooms,
     history: new History(database),
-    files: shares(database),
+    files,
+    windows: { desks, sources: { search: searchSource } },
     knowledge: new Knowledge(database),
     turns: new Turns(database, newKey()),
     renders: new Renders(database),
-    view: new View(database, {
-      clock,
-      serverName: "test",
-      rights: options.rights,
-      defaultModel: () => "m",
-      guides: [],
-    }),
+    view: new View(database, { clock, serverName: "test", rights: options.rights, defaultModel: () => "m", desks }),
     toolbox: new Toolbox(options.tools),
     model,
     submodels: new Submodels(model, () => "fast"),

@@ -1,0 +1,214 @@
+import { historyHeight, historyWindowId } from "../context/room.ts";
+import type { FileView, RoomView, WindowChange, WindowView } from "../context/types.ts";
+import { type Content, clamp, type Excerpt, elementContent, textContent } from "../context/viewport.ts";
+import type { Database } from "../database/connection.ts";
+import { Past } from "../database/past.ts";
+import { type DeskFile, type Seat, type WindowRow, Windows } from "../database/windows.ts";
+import type { RoomId } from "../lib/ids.ts";
+import { parse } from "../lmml/parse.ts";
+import type { Store } from "../vfs/file-system.ts";
+import { formatPath, parsePath, type ShareName } from "../vfs/path.ts";
+import { type Agent, personaPath } from "./agent.ts";
+import { ContentCache } from "./content-cache.ts";
+import type { Guide, Guides } from "./guides.ts";
+import { timelineEntry } from "./timeline.ts";
+
+/** What lies on the desk of a conversation now. */
+export interface Desk {
+  readonly windows: readonly WindowView[];
+  /** What was done to windows that are always there, by their ids. */
+  readonly changes: ReadonlyMap<string, WindowChange>;
+  readonly persona: FileView | undefined;
+  readonly scratchpad: FileView | undefined;
+  readonly guides: readonly Guide[];
+  /** Rooms and users whose content is shown. */
+  readonly sources: readonly RoomId[];
+}
+
+/** Where a window's content comes from, as far as it can be told from its row. */
+export interface Material {
+  readonly content: Content;
+  /** Rises with every change of the source. */
+  readonly version: number;
+  readonly contentType: string;
+  /** Why there is nothing to be seen. */
+  readonly problem?: string | undefined;
+}
+
+const empty = textContent("");
+/** Events that the window on a history shows when it is maximized. */
+const maximizedHeight = 200;
+
+export const seatOf = (agent: Agent, roomId: RoomId): Seat => ({
+  agent: agent.name,
+  userId: agent.userId,
+  owner: agent.owner,
+  here: roomId,
+});
+
+/** Reads the desks of conversations. */
+export class Desks {
+  readonly #windows: Windows;
+  readonly #stores: Readonly<Partial<Record<ShareName, Store>>>;
+  readonly #guides: Guides;
+  readonly #past: Past;
+  readonly #cache = new ContentCache();
+
+  constructor(database: Database, stores: Readonly<Partial<Record<ShareName, Store>>>, guides: Guides) {
+    this.#windows = new Windows(database);
+    this.#past = new Past(database);
+    this.#stores = stores;
+    this.#guides = guides;
+  }
+
+  get table(): Windows {
+    return this.#windows;
+  }
+
+  get past(): Past {
+    return this.#past;
+  }
+
+  /** Everything on the desk, in one statement, and one more for a large file that is seen for the first time. */
+  async of(agent: Agent, roomId: RoomId): Promise<Desk> {
+    const persona = parsePath(personaPath(agent));
+    const pad = agent.settings.scratchPadFile === null ? undefined : parsePath(agent.settings.scratchPadFile);
+    const { windows, files } = await this.#windows.desk(
+      seatOf(agent, roomId),
+      pad ? [persona, pad] : [persona],
+      this.#guides.folders(agent.name),
+    );
+    const changes = new Map(
+      windows.flatMap((row) => (row.srcType === "system" ? [[row.windowId, changeOf(row)] as const] : [])),
+    );
+    const always = (path: typeof persona | undefined, windowId: string): FileView | undefined => {
+      const file = path && files.find((one) => one.share === path.share && one.path === path.path);
+      if (!file) return undefined;
+      return {
+        path: formatPath(file),
+        contentType: file.contentType,
+        text: file.text ?? "",
+        window: changes.get(windowId),
+      };
+    };
+    const opened = windows.filter((row) => row.srcType !== "system");
+    return {
+      windows: await Promise.all(opened.map(async (row) => viewOf(agent, row, await this.material(row, files)))),
+      changes,
+      persona: always(persona, "persona"),
+      scratchpad: always(pad, "scratchpad"),
+      guides: this.#guides.of(agent.name, files),
+      sources: windows.flatMap(({ open, sources, state }) => (open && state !== "minimized" ? sources : [])),
+    };
+  }
+
+  /** The rooms with their histories as they were scrolled: one statement for each that was. */
+  histories(
+    agent: Agent,
+    here: RoomId,
+    rooms: readonly RoomView[],
+    changes: ReadonlyMap<string, WindowChange>,
+  ): Promise<RoomView[]> {
+    return Promise.all(
+      rooms.map(async (room) => {
+        const change = room.closed ? undefined : changes.get(historyWindowId(room.roomId));
+        if (!change) return room;
+        const { state, top, height = historyHeight } = change;
+        const lines = room.historyLines;
+        const count = state === "maximized" ? maximizedHeight : height;
+        const bottom =
+          top === undefined ? lines : Math.min(lines, clamp({ top, height: count }, lines).top + count - 1);
+        if (bottom === lines && count <= room.history.length) return { ...room, historyWindow: change };
+        const events = await this.#past.lines(seatOf(agent, here), { roomId: room.roomId, bottom, count });
+        return { ...room, historyWindow: change, historyBottom: bottom, history: events.map(timelineEntry) };
+      }),
+    );
+  }
+
+  /** What is in an open window: of a file, as it is now. */
+  async material(row: WindowRow, files: readonly DeskFile[]): Promise<Material> {
+    if (!row.open) return { content: empty, version: 0, contentType: row.contentType };
+    if (row.srcType !== "file") {
+      const elements = row.contentType === "text/lmml" ? parse(row.content ?? "<content />").children : undefined;
+      const content = Array.isArray(elements) ? elementContent(elements) : textContent(row.content ?? "");
+      return { content, version: 0, contentType: row.contentType };
+    }
+    const known = files.find((file) => formatPath(file) === row.src);
+    if (known?.binary) return { content: empty, ...known, problem: "what is in the file is no text" };
+    if (known) return { ...known, content: await this.#contentOf(known) };
+    const { share, path } = parsePath(row.src);
+    const [stored] =
+      share === "system" || share === "sandbox" ? ((await this.#stores[share]?.read([{ share, path }])) ?? []) : [];
+    if (!stored)
+      return { content: empty, version: 0, contentType: row.contentType, problem: "the file is not there any more" };
+    return { ...stored, content: textContent(stored.text ?? "") };
+  }
+
+  /** Keeps a content at hand that was read anyway. */
+  remember(file: { readonly share: string; readonly path: string; readonly version: number }, text: string): Content {
+    return this.#cache.keep(keyOf(file), textContent(text));
+  }
+
+  async #contentOf(file: DeskFile): Promise<Content> {
+    if (file.text !== null) return textContent(file.text);
+    const known = this.#cache.get(keyOf(file));
+    if (known) return known;
+    const [read] = (await this.#stores[file.share as ShareName]?.read([file])) ?? [];
+    return read ? this.remember(read, read.text ?? "") : empty;
+  }
+}
+
+const keyOf = ({ share, path, version }: { share: string; path: string; version: number }): string =>
+  `${share}:${path}@${version}`;
+
+const changeOf = ({ state, queries, top, height }: WindowRow): WindowChange => ({
+  state,
+  queries,
+  top: top ?? undefined,
+  height: height === 0 ? undefined : height,
+});
+
+/** What is seen of a content through a window that stands as the row says. */
+export const excerptOf = (
+  row: Pick<WindowRow, "state" | "top" | "height">,
+  content: Content,
+  charsMax: number,
+): Excerpt => {
+  const top = Math.min(row.top ?? 1, Math.max(1, content.lines));
+  const height = row.state === "maximized" ? content.lines - top + 1 : row.height;
+  return content.excerpt({ top, height }, charsMax);
+};
+
+/** Files of agents and of the program may hold markup; what people and the web write is escaped. */
+const isOurs = (row: WindowRow): boolean => row.srcType === "file" && /^(?:agents|system):/.test(row.src);
+
+export const viewOf = (
+  agent: Agent,
+  row: WindowRow,
+  { content, version, contentType, problem }: Material,
+): WindowView => {
+  const { shown, top, truncated } = excerptOf(row, content, agent.settings.windowChars);
+  const live = row.srcType === "file";
+  return {
+    windowId: row.windowId,
+    srcType: row.srcType === "system" ? "chatHistory" : row.srcType,
+    src: row.src,
+    contentType,
+    closed: !row.open,
+    lines: content.lines,
+    chars: content.chars,
+    shown,
+    top,
+    truncated,
+    raw: isOurs(row),
+    state: row.state,
+    pinned: row.pinned,
+    system: false,
+    closesIn: row.pinned ? undefined : row.turnsLeft,
+    autorefresh: live,
+    refreshable: !live,
+    title: row.title ?? undefined,
+    attributes: problem === undefined ? row.attributes : { ...row.attributes, problem },
+    queries: row.queries.filter((query) => query.version === version),
+  };
+};

@@ -1,0 +1,63 @@
+import type { RoomId } from "../lib/ids.ts";
+import type { Database } from "./connection.ts";
+import { eventColumns, type StoredEvent } from "./events.ts";
+import type { Seat } from "./windows.ts";
+
+/** A part of a room's history: each event is a line, and the first has the number 1. */
+interface Lines {
+  readonly roomId: RoomId;
+  /** The number of the last line. */
+  readonly bottom: number;
+  readonly count: number;
+}
+
+/** Histories of rooms, as far back as they go. What the conversation may not read is not there. */
+export class Past {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** A room of the agent by the part of its id before the colon, with the number of lines of its history. */
+  async room({ userId, owner, here }: Seat, localpart: string): Promise<{ roomId: RoomId; lines: number } | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ roomId: RoomId; lines: number }[]>`
+        select m.room_id as "roomId", r.shown_events as lines from members m join rooms r using (room_id)
+        where m.user_id = ${userId} and m.membership = 'join' and r.kind = 'chat' and split_part(m.room_id, ':', 1) = ${localpart}
+          and (m.room_id = ${here} or may_read(audience_of(${here}, ${owner}), m.room_id, ${owner}))
+        order by m.room_id = ${here} desc, m.room_id limit 1`,
+    );
+    return row;
+  }
+
+  /** The newest entries of the agent's ephemeris that may be read here, oldest first. */
+  async thoughts({ userId, owner, here }: Seat, count: number): Promise<string[]> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ entry: string }[]>`
+        select entry from (select * from ephemeris where user_id = ${userId} order by id desc limit 500) recent
+        where (
+          select bool_and(s = ${here} or may_read(audience_of(${here}, ${owner}), s, ${owner}))
+          from unnest(sources || room_id::text) as s)
+        order by id desc limit ${count}`,
+    );
+    return rows.map((row) => row.entry).reverse();
+  }
+
+  /** These lines, oldest first; of the conversation's own room, nothing that waits for a later turn. */
+  lines({ agent, userId, owner, here }: Seat, { roomId, bottom, count }: Lines): Promise<StoredEvent[]> {
+    return this.#database.run(
+      (sql) => sql<StoredEvent[]>`
+        with page as (
+          select * from events where room_id = ${roomId} and shown order by position desc
+          limit ${count} offset greatest(0, (select shown_events from rooms where room_id = ${roomId}) - ${bottom})
+        )
+        select ${sql.unsafe(eventColumns)} from page e
+        where e.redacted_at is null and e.position >= history_floor(audience_of(${here}, ${owner}), ${roomId})
+          and (${roomId} = ${here} or may_read(audience_of(${here}, ${owner}), ${roomId}, ${owner}))
+          and (${roomId} <> ${here} or e.sender = ${userId} or e.position < (
+            select coalesce(min(position), 'infinity') from wakes where agent = ${agent} and room_id = ${here} and turn_id is null))
+        order by e.position`,
+    );
+  }
+}

@@ -1,0 +1,202 @@
+import type { WindowQuery, WindowState } from "../context/types.ts";
+import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
+import type { Database, Json, Sql } from "./connection.ts";
+import type { FilePlace } from "./files.ts";
+
+/** Whose desk it is, in which conversation. */
+export interface Seat {
+  readonly agent: AgentName;
+  readonly userId: UserId;
+  readonly owner: UserId;
+  /** The conversation's room, '' at home. */
+  readonly here: RoomId;
+}
+
+/** An answer about a content, with the version of the content that it is about. */
+export interface StoredQuery extends WindowQuery {
+  readonly version: number;
+}
+
+export interface WindowRow {
+  readonly id: number;
+  readonly windowId: string;
+  readonly srcType: "file" | "search" | "page" | "system";
+  readonly src: string;
+  readonly arguments: string;
+  readonly title: string | null;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly contentType: string;
+  readonly content: string | null;
+  readonly sources: readonly RoomId[];
+  readonly state: WindowState;
+  readonly pinned: boolean;
+  readonly turnsLeft: number;
+  readonly top: number | null;
+  readonly height: number;
+  readonly queries: readonly StoredQuery[];
+  readonly key: string | null;
+  /** The agent is where the content comes from, and everybody in the audience may read it now. */
+  readonly open: boolean;
+}
+
+/** A file on the desk; `text` is there where it is short. */
+export interface DeskFile extends FilePlace {
+  readonly contentType: string;
+  readonly version: number;
+  readonly size: number;
+  readonly binary: boolean;
+  readonly eventId: EventId | null;
+  readonly text: string | null;
+}
+
+export interface WindowDraft
+  extends Pick<
+    WindowRow,
+    "srcType" | "src" | "arguments" | "contentType" | "content" | "sources" | "height" | "turnsLeft"
+  > {
+  readonly key: string;
+  readonly attributes?: Readonly<Record<string, string>> | undefined;
+  readonly title?: string | undefined;
+  /** The line to begin with; without it a window that is open already stays where it is. */
+  readonly top?: number | undefined;
+}
+
+/** What an operation makes of a window. */
+export type WindowChanges = Pick<
+  WindowRow,
+  "state" | "pinned" | "turnsLeft" | "top" | "height" | "queries" | "content" | "sources"
+>;
+
+/** Windows that one conversation can have open; of more, those used longest ago are closed. */
+export const windowsMax = 20;
+/** Bytes of a file that are read with every step, without being asked for. */
+const shortFile = 65_536;
+
+const windowColumns = `w.id, w.window_id as "windowId", w.src_type as "srcType", w.src, w.arguments, w.title, w.attributes,
+  w.content_type as "contentType", w.content, w.sources, w.state, w.pinned, w.turns_left as "turnsLeft", w.top, w.height,
+  w.queries, w.key`;
+
+export class Windows {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /**
+   * Everything on the desk of a conversation, the window used last at the end, and the files in it; beside these the
+   * files in `named`, and all that is below `folders`.
+   */
+  async desk(
+    seat: Seat,
+    named: readonly FilePlace[] = [],
+    folders: readonly FilePlace[] = [],
+  ): Promise<{ windows: WindowRow[]; files: DeskFile[] }> {
+    const { agent, userId, owner, here } = seat;
+    const rows = await this.#database.run(
+      (sql) => sql<(Partial<WindowRow> & { file: Omit<DeskFile, "text"> | null; fileText: string | null })[]>`
+        with named as (
+          select * from unnest(${named.map(({ share }) => share)}::text[], ${named.map(({ path }) => path)}::text[]) as n(share, path)
+          union
+          select files.share, files.path
+          from unnest(${folders.map(({ share }) => share)}::text[], ${folders.map(({ path }) => path)}::text[]) as d(share, path)
+            join files on files.share = d.share and files.path collate "C" > d.path || '/' and files.path collate "C" < d.path || '0'
+        ), w as (
+          select *, case when src_type = 'file' then split_part(src, ':', 1) end as share,
+            case when src_type = 'file' then substr(src, strpos(src, ':') + 1) end as path,
+            (select coalesce(bool_and(s = ${here} or (may_read(audience, s, ${owner}) and is_at(${userId}, ${owner}, s))), true)
+              from unnest(sources) s) as open
+          from windows cross join (select audience_of(${here}, ${owner}) as audience) a where agent = ${agent} and room_id = ${here}
+        ), f as (
+          select files.*, exists (select 1 from named n where n.share = files.share and n.path = files.path) as is_named
+          from files join (select share, path from named union select share, path from w where open) k
+            on files.share = k.share and files.path = k.path
+        )
+        select ${sql.unsafe(windowColumns)}, w.open,
+          case when f.id is not null then jsonb_build_object('share', f.share, 'path', f.path, 'contentType', f.content_type,
+            'version', f.version, 'size', f.size, 'binary', f.binary_content is not null, 'eventId', f.event_id) end as file,
+          case when f.is_named or f.size <= ${shortFile} then f.text_content end as "fileText"
+        from w full join f on f.share = w.share and f.path = w.path
+        order by w.used_at, w.id, f.share desc, f.path`,
+    );
+    return {
+      windows: rows.flatMap(({ file: _, fileText: __, ...row }) => (row.id ? [row as WindowRow] : [])),
+      files: rows.flatMap(({ file, fileText }) => (file ? [{ ...file, text: fileText }] : [])),
+    };
+  }
+
+  /** Opens a window; one that is open on the same is given what is new, and stays where it is. Returns its id. */
+  async open({ agent, here }: Seat, draft: WindowDraft): Promise<string> {
+    const { srcType, src, arguments: args } = draft;
+    const [row] = await this.#database.run(
+      (sql) => sql<{ windowId: string }[]>`
+        with crowded as (
+          delete from windows where not pinned and id in (
+            select id from windows
+            where agent = ${agent} and room_id = ${here} and src_type <> 'system' and (src_type, src, arguments) <> (${srcType}, ${src}, ${args})
+            order by pinned desc, used_at desc offset ${windowsMax - 1})
+        )
+        insert into windows (agent, room_id, src_type, src, arguments, title, attributes, content_type, content, sources, turns_left, top, height, key)
+        values (${agent}, ${here}, ${srcType}, ${src}, ${args}, ${draft.title ?? null}, ${sql.json({ ...draft.attributes })}, ${draft.contentType},
+          ${draft.content}, ${[...draft.sources]}, ${draft.turnsLeft}, ${draft.top ?? null}, ${draft.height}, ${draft.key})
+        on conflict (agent, room_id, src_type, src, arguments) do update set
+          title = coalesce(excluded.title, windows.title), attributes = excluded.attributes, content_type = excluded.content_type,
+          content = excluded.content, sources = excluded.sources, turns_left = excluded.turns_left,
+          top = coalesce(excluded.top, windows.top), key = excluded.key, used_at = excluded.used_at,
+          state = case when windows.state = 'minimized' then 'normal' else windows.state end
+        returning window_id as "windowId"`,
+    );
+    if (!row) throw new Error("a window was not opened");
+    return row.windowId;
+  }
+
+  /** Writes what the operation `key` made of a window; once, however often it is tried. */
+  async change({ agent, here }: Seat, id: number, changes: WindowChanges, key: string): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        update windows set state = ${changes.state}, pinned = ${changes.pinned}, turns_left = ${changes.turnsLeft}, top = ${changes.top},
+          height = ${changes.height}, queries = ${sql.json(changes.queries as unknown as Json)}, content = ${changes.content},
+          sources = ${[...changes.sources]}, key = ${key}, used_at = clock_timestamp()
+        where agent = ${agent} and room_id = ${here} and id = ${id} and key is distinct from ${key}`,
+    );
+  }
+
+  /** The same for a window that is always there. */
+  async changeSystem(
+    { agent, here }: Seat,
+    windowId: string,
+    changes: Omit<WindowChanges, "pinned" | "content">,
+    key: string,
+  ): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        insert into windows (agent, room_id, src_type, src, sources, state, turns_left, top, height, queries, key)
+        values (${agent}, ${here}, 'system', ${windowId}, ${[...changes.sources]}, ${changes.state}, ${changes.turnsLeft}, ${changes.top},
+          ${changes.height}, ${sql.json(changes.queries as unknown as Json)}, ${key})
+        on conflict (agent, room_id, src_type, src, arguments) do update set state = excluded.state, top = excluded.top,
+          height = excluded.height, queries = excluded.queries, key = excluded.key, used_at = excluded.used_at
+        where windows.key is distinct from ${key}`,
+    );
+  }
+
+  async close({ agent, here }: Seat, id: number): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`delete from windows where agent = ${agent} and room_id = ${here} and id = ${id}`,
+    );
+  }
+}
+
+/**
+ * Two CTEs for the statement that ends a turn: what was done to windows that are always there is over, the others are
+ * a turn nearer to their end, and shown maximized no more, unless they are pinned.
+ * @param ended the CTE that gives the turn's row, with agent and room_id, if and only if it ends now
+ */
+export const endWindows = (sql: Sql, ended: string) => sql`
+  windows_closed as (
+    delete from windows w using ${sql(ended)} t
+    where w.agent = t.agent and w.room_id = t.room_id and (w.src_type = 'system' or (not w.pinned and w.turns_left <= 1))
+  ), windows_kept as (
+    update windows w set turns_left = w.turns_left - 1, state = case when w.state = 'maximized' then 'normal' else w.state end
+    from ${sql(ended)} t
+    where w.agent = t.agent and w.room_id = t.room_id and w.src_type <> 'system' and not w.pinned and w.turns_left > 1
+  )`;

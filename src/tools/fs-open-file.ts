@@ -1,0 +1,32 @@
+import { z } from "zod";
+import { defineTool } from "../agent/tool.ts";
+import { UserError } from "../lib/errors.ts";
+import { formatPath } from "../vfs/path.ts";
+
+export const tool = defineTool({
+  name: "FS_OpenFile",
+  set: "core",
+  command: "open",
+  description:
+    "Opens a text file in a window, which shows a part of it and stays open for some turns. What is in it is always as the file is now.",
+  kind: "read",
+  repeatable: true,
+  input: z.object({
+    line: z.coerce.number().int().min(1).optional().describe("The line at which the window begins"),
+    title: z.string().trim().min(1).max(200).optional().describe("A title for the window"),
+    path: z.string().min(1).describe("The file, as share:/path"),
+  }),
+  async run({ path, line, title }, { by, files, windows }) {
+    const file = await files.read(path);
+    if (file.text === null) throw new UserError(`${path} is no text: it is ${file.contentType} of ${file.size} bytes.`);
+    const { said, shown } = await windows.open({
+      srcType: "file",
+      src: formatPath(file),
+      contentType: file.contentType,
+      sources: files.sources,
+      title,
+      top: line,
+    });
+    return { result: by === "person" && shown ? shown : said };
+  },
+});

@@ -1,0 +1,31 @@
+import { z } from "zod";
+import { defineTool } from "../agent/tool.ts";
+import { windowActions } from "../agent/window-action.ts";
+
+export const tool = defineTool({
+  name: "Window_Action",
+  set: "core",
+  command: "window",
+  description:
+    "Does something with a window: scroll (by lines; without argument to the next page), goto (a line, or end), resize (to a number of lines), maximize (all of it, as far as it fits), minimize (its name only), restore, pin (stays open), unpin, refresh, query (another model answers a question about the whole content), close.",
+  kind: "read",
+  own: true,
+  repeatable: true,
+  input: z.object({
+    windowId: z.string().min(1).describe("The window, as it stands in windowId"),
+    action: z.enum(windowActions).describe("What to do"),
+    argument: z.coerce
+      .string()
+      .trim()
+      .max(4_000)
+      .optional()
+      .describe(
+        "For scroll a number of lines, below 0 to go up; for goto a line or end; for resize lines; for query the question",
+      ),
+  }),
+  positional: ["argument"],
+  async run({ windowId, action, argument = "" }, { by, windows }) {
+    const { said, shown, sources } = await windows.act(windowId, action, argument);
+    return { result: by === "person" && shown ? shown : said, sources };
+  },
+});
