@@ -48,7 +48,7 @@ export class FileAccess {
       (sql) => sql<{ roomId: RoomId }[]>`
         select m.room_id as "roomId" from members m
         where m.user_id = ${agentUserId} and m.membership = 'join'
-          and may_read(audience_of(${roomId}, ${owner}) || ${[...requesters]}::text[], m.room_id, ${owner})`,
+          and may_read(audience_of(${roomId}, ${owner}), m.room_id, ${owner}) and may_read(${[...requesters]}, m.room_id, ${owner})`,
     );
     return rows.map((row) => row.roomId);
   }
@@ -57,9 +57,9 @@ export class FileAccess {
   async openUsers({ agentUserId, owner, roomId, requesters }: FileViewer): Promise<UserId[]> {
     const rows = await this.#database.run(
       (sql) => sql<{ userId: UserId }[]>`
-        with people as (select audience_of(${roomId}, ${owner}) || ${[...requesters]}::text[] as ids)
-        select distinct u as "userId" from people, unnest(ids) u
-        where may_read(ids, u, ${owner}) and is_at(${agentUserId}, ${owner}, u)`,
+        select u as "userId" from unnest(${[...requesters]}::text[]) u
+        where may_read(audience_of(${roomId}, ${owner}), u, ${owner}) and may_read(${[...requesters]}, u, ${owner})
+          and is_at(${agentUserId}, ${owner}, u)`,
     );
     return rows.map((row) => row.userId);
   }

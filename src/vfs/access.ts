@@ -53,11 +53,11 @@ export class Access {
       case "definition": {
         if (actor.by === "model") throw closed(file, "what defines an agent is written by people, by a command");
         const owner = (await this.#agents.owners([place.root])).get(place.root);
-        if (actor.admin || (owner !== undefined && actor.requesters.every((person) => person === owner))) return;
+        if (actor.admin || (owner !== undefined && isOnly(actor.requesters, owner))) return;
         throw closed(file, owner === undefined ? "only admins write there" : "only its owner and admins write there");
       }
       case "scratchpad":
-        if (actor.requesters.every((person) => person === actor.agent.owner)) return;
+        if (isOnly(actor.requesters, actor.agent.owner)) return;
         throw closed(file, "the scratchpad is written only for the agent's owner");
       case "walled": {
         const { present, entitled, clean } = await this.#walls.rights(viewer(actor), place.source);
@@ -115,6 +115,9 @@ export class Access {
     return placeOf(file, actor, (name) => owners?.has(name) ?? false);
   }
 }
+
+const isOnly = (people: readonly UserId[], person: UserId): boolean =>
+  people.length > 0 && people.every((one) => one === person);
 
 const viewer = ({ agent, roomId, requesters, sources }: Actor): FileViewer => ({
   agentUserId: agent.userId,

@@ -22,7 +22,7 @@ const isShareName = (name: string): name is ShareName => (shareNames as readonly
 const encodedTrick = /%(?:2e|2f|5c|00)/i;
 
 /**
- * Reads `share:/path`. Unicode is brought to NFC, empty parts and `.` fall away, case is kept.
+ * Reads `share:/path`. Unicode is brought to NFC, empty parts, `.` and spaces around parts fall away, case is kept.
  * @throws UserError for everything that could mean another file than it seems to
  */
 export function parsePath(text: string): FilePath {
@@ -41,7 +41,10 @@ export function parsePath(text: string): FilePath {
   if (path.includes("\\")) refuse("holds a backslash: folders are separated by /");
   if (/[\n\r\t]/.test(path) || visible(path) !== path) refuse("holds characters that cannot be seen");
   if (encodedTrick.test(path)) refuse("holds an encoded dot, slash or NUL: write characters as they are");
-  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+  const parts = path
+    .split("/")
+    .map((part) => part.trim())
+    .filter((part) => part !== "" && part !== ".");
   if (parts.includes("..")) refuse("holds `..`: write the whole path from the share on");
   const clean = `/${parts.join("/")}`;
   if (clean.length > charactersMax || Buffer.byteLength(clean) > bytesMax) {
