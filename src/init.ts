@@ -35,8 +35,7 @@ export const init = async (options: InitOptions): Promise<string> => {
   const dir = resolve(options.dir);
   const configFile = join(dir, "config.yaml");
   const registrationFile = join(dir, "registration.yaml");
-  await refuseExisting(configFile);
-  await refuseExisting(registrationFile);
+  await refuseFiles(dir);
   const { text, serverName, url } = await configText(options);
   await mkdir(dir, { recursive: true });
   await writeRegistration(registrationFile, createRegistration({ serverName, url }));
@@ -46,12 +45,15 @@ export const init = async (options: InitOptions): Promise<string> => {
   ${registrationFile}
 
 Next:
-  1. Let the homeserver's user read registration.yaml, for example:
-       chgrp matrix-synapse ${registrationFile} && chmod 640 ${registrationFile}
+  1. Let the homeserver's user read registration.yaml (and enter the folder), for example:
+       chgrp matrix-synapse ${dir} ${registrationFile} && chmod 750 ${dir} && chmod 640 ${registrationFile}
+     A homeserver in a container reads a copy, or has the file mounted.
   2. Put these two lines into homeserver.yaml, and restart Synapse:
        app_service_config_files:
          - ${registrationFile}
-  3. Look through config.yaml, then start:
+  3. Look through config.yaml, and see whether all is well:
+       npm run clevernet -- check --config ${configFile}
+  4. Start:
        npm run clevernet -- start --config ${configFile}
 `;
 };
@@ -60,7 +62,18 @@ Next:
 export const rotateFolderTokens = async (dir: string): Promise<string> => {
   const file = join(resolve(dir), "registration.yaml");
   await rotateTokens(file);
-  return `${file} has new tokens. Give the homeserver the same file, then restart the homeserver and Clevernet.\n`;
+  return `${file} has new tokens.
+
+Next, in this order; nothing is lost meanwhile, as the homeserver sends again what it could not deliver:
+  1. Where the homeserver reads a copy of this file, copy it there again.
+  2. Restart the homeserver: from then on the old tokens are dead.
+  3. Restart Clevernet.
+`;
+};
+
+/** Throws a UserError where the folder holds one of the files already. */
+export const refuseFiles = async (dir: string): Promise<void> => {
+  for (const name of ["config.yaml", "registration.yaml"]) await refuseExisting(join(resolve(dir), name));
 };
 
 const refuseExisting = async (file: string): Promise<void> => {
@@ -95,9 +108,9 @@ const configText = async (options: InitOptions) => {
   const baseUrl = modelUrl ?? "https://openrouter.ai/api/v1";
   const key = modelKeyFile
     ? { apiKeyFile: resolve(modelKeyFile) }
-    : modelUrl
-      ? {}
-      : { apiKey: `\${OPENROUTER_API_KEY}` };
+    : /^https:\/\/openrouter\.ai\//.test(baseUrl)
+      ? { apiKey: `\${OPENROUTER_API_KEY}` }
+      : {};
   document.set("model", document.createNode({ baseUrl, ...key, name }));
   document.set("permissions", document.createNode({ [admin]: "admin", [serverName]: "chat" }));
   const written: unknown = document.toJS();
@@ -108,7 +121,7 @@ const configText = async (options: InitOptions) => {
 };
 
 /** On this machine alone where the homeserver is on it as well; otherwise on all of its addresses. */
-const listenAddress = (url: string): { readonly host: string; readonly port: number } => {
+export const listenAddress = (url: string): { readonly host: string; readonly port: number } => {
   const { hostname, port } = URL.canParse(url) ? new URL(url) : new URL("http://127.0.0.1");
   const local = /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
   return { host: local ? "127.0.0.1" : "0.0.0.0", port: port === "" ? 9009 : Number(port) };

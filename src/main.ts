@@ -1,7 +1,9 @@
+import { createInterface } from "node:readline/promises";
 import { Command } from "commander";
 import { findingText } from "./check-finding.ts";
 import { demoEnvironment, loadConfig } from "./config.ts";
-import { type InitOptions, init, rotateFolderTokens } from "./init.ts";
+import { init, refuseFiles, rotateFolderTokens } from "./init.ts";
+import type { Answers } from "./init-questions.ts";
 import { UserError } from "./lib/errors.ts";
 import { createLog } from "./lib/log.ts";
 import { readRegistration } from "./matrix/registration.ts";
@@ -89,12 +91,23 @@ program
   .option("--model <name>", "the model's name")
   .option("--model-key-file <file>", "a file that holds the model's key")
   .option("--database <url>", "postgres://… instead of the embedded database")
+  .option("--no-test", "write what was answered without testing it")
   .option("--rotate-tokens", "make new tokens for the registration in the folder")
-  .action(async ({ rotateTokens, ...options }: Partial<InitOptions> & { dir: string; rotateTokens?: boolean }) => {
-    if (rotateTokens) return tell((await rotateFolderTokens(options.dir)).trimEnd());
-    const { homeserver, admin } = options;
-    if (!homeserver || !admin) throw new UserError("init needs --homeserver URL and --admin @you:SERVER.");
-    tell((await init({ ...options, homeserver, admin })).trimEnd());
+  .action(async ({ rotateTokens, test, ...given }: Answers & { rotateTokens?: boolean; test: boolean }) => {
+    if (rotateTokens) return tell((await rotateFolderTokens(given.dir)).trimEnd());
+    const { askOperator, requireFlags, testFlags } = await import("./init-questions.ts");
+    await refuseFiles(given.dir);
+    const terminal = process.stdin.isTTY ? createInterface(process.stdin, process.stdout) : undefined;
+    if (!terminal) requireFlags(given);
+    if (test) await testFlags(given);
+    const gone = new Promise<never>((_, reject) =>
+      terminal?.once("close", () => reject(new UserError("init was ended: nothing is written."))),
+    );
+    gone.catch(() => {});
+    const ask = (question: string) => Promise.race([terminal?.question(question) ?? "", gone]);
+    const { homeserver = "", admin = "", ...rest } = terminal ? await askOperator(given, { ask, tell }, test) : given;
+    terminal?.close();
+    tell((await init({ ...rest, homeserver, admin })).trimEnd());
   });
 
 // What was begun is finished, though nobody reads on (`| head`).

@@ -1,10 +1,14 @@
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../src/config.ts";
 import { type InitOptions, init, rotateFolderTokens } from "../src/init.ts";
+import { askOperator, requireFlags, testFlags } from "../src/init-questions.ts";
 import { readRegistration } from "../src/matrix/registration.ts";
+import { freePort } from "./support/free-port.ts";
 
 let dir: string;
 let options: InitOptions;
@@ -86,9 +90,121 @@ describe("init", () => {
   it("rotates the tokens of a folder", async () => {
     await init(options);
     const before = await readFile(join(dir, "registration.yaml"), "utf8");
-    await rotateFolderTokens(dir);
+    const told = await rotateFolderTokens(dir);
+    expect(told.indexOf("Restart the homeserver")).toBeLessThan(told.indexOf("Restart Clevernet"));
     const after = await readFile(join(dir, "registration.yaml"), "utf8");
     expect(after).not.toBe(before);
     expect(after.replaceAll(/_token: .*/g, "")).toBe(before.replaceAll(/_token: .*/g, ""));
+  });
+});
+
+describe("what init asks", () => {
+  let server: Server;
+  let url: string;
+  beforeAll(async () => {
+    const answers: Record<string, unknown> = {
+      "/_matrix/client/versions": { versions: ["v1.1"] },
+      "/_matrix/key/v2/server": { server_name: "my.org" },
+      "/v1/models": { data: [{ id: "good" }, { id: "better" }] },
+    };
+    server = createServer((request, response) => {
+      const answer = answers[request.url ?? ""];
+      const refused = request.headers.authorization === "Bearer wrong";
+      response.writeHead(refused ? 401 : answer ? 200 : 404).end(JSON.stringify(answer ?? {}));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const free = async () => `http://127.0.0.1:${await freePort()}`;
+
+  /** Answers in order; gives what was asked and told. */
+  const talk = async (given: Parameters<typeof askOperator>[0], said: string[], test = true) => {
+    const lines: string[] = [];
+    const ask = async (question: string) => {
+      lines.push(question);
+      const answer = said.shift();
+      if (answer === undefined) throw new Error(`asked beyond what was answered: ${question}`);
+      return answer;
+    };
+    const answers = await askOperator(given, { ask, tell: (line) => void lines.push(line) }, test);
+    return { answers, lines };
+  };
+
+  it("are five questions, and what follows from the answers is written", async () => {
+    const at = await free();
+    const { answers, lines } = await talk({ dir }, [url, "@mia:my.org", at, `${url}/v1 good`, ""]);
+    expect(lines).toHaveLength(5);
+    expect(answers).toMatchObject({ homeserver: url, admin: "@mia:my.org", url: at, model: "good", database: "data" });
+    await init({ ...answers, homeserver: url, admin: "@mia:my.org" });
+    expect(await loaded()).toMatchObject({ bridge: { url: at }, model: { baseUrl: `${url}/v1`, name: "good" } });
+  });
+
+  it("is only what no flag has said", async () => {
+    const given = {
+      dir,
+      homeserver: url,
+      admin: "@mia:my.org",
+      url: await free(),
+      model: "good",
+      modelUrl: `${url}/v1`,
+    };
+    expect((await talk(given, [""])).lines).toEqual([expect.stringContaining("database")]);
+  });
+
+  it("is asked again when an answer cannot be used, or fails its test; the same again is kept", async () => {
+    const taken = url;
+    const { answers, lines } = await talk({ dir }, [
+      ...["my.org", "http://127.0.0.1:1", url],
+      ...["mia", "@mia:other.org", "@mia:my.org"],
+      ...[taken, taken],
+      ...[`${url}/v1`, `${url}/v1 bad`, `${url}/v1 better`],
+      ...["postgres://me:secret@127.0.0.1:1/d", "db"],
+    ]);
+    expect(answers).toMatchObject({
+      homeserver: url,
+      admin: "@mia:my.org",
+      url: taken,
+      model: "better",
+      database: "db",
+    });
+    const told = lines.filter((line) => line.startsWith("  ✗"));
+    expect(told).toEqual([
+      expect.stringContaining("expected a URL"),
+      expect.stringContaining("no homeserver answers at http://127.0.0.1:1"),
+      expect.stringContaining("expected a full user id"),
+      expect.stringContaining("the homeserver's name is my.org"),
+      expect.stringContaining("nobody can listen on port"),
+      expect.stringContaining("expected the model's name"),
+      expect.stringContaining('has no model "bad", but good, better'),
+      expect.stringContaining("PostgreSQL does not answer"),
+    ]);
+    expect(told.join()).not.toContain("secret");
+  });
+
+  it("is not tested with --no-test", async () => {
+    const said = ["http://127.0.0.1:1", "@mia:other.org", url, `${url}/v1 bad`, "data"];
+    expect((await talk({ dir }, said, false)).lines).toHaveLength(5);
+  });
+
+  it("is named as flags where there is nobody to ask", () => {
+    expect(() => requireFlags({ dir })).toThrow(/these flags are missing:\n {2}--homeserver: .*\n {2}--admin: /);
+    expect(() => requireFlags({ dir, homeserver: url })).toThrow("--admin");
+    expect(() => requireFlags({ dir, homeserver: url, admin: "@mia:my.org" })).not.toThrow();
+  });
+
+  it("is tested when flags say it, all at once, and then nothing is written", async () => {
+    const key = join(dir, "model.key");
+    await writeFile(key, "wrong\n");
+    const wrong = { modelUrl: `${url}/v1`, model: "good", modelKeyFile: key };
+    const given = { dir, homeserver: "http://127.0.0.1:1", admin: "@mia:my.org", url: await free(), ...wrong };
+    await expect(testFlags(given)).rejects.toThrow(
+      /^--homeserver: no homeserver answers.*\n--model-url: .* refuses the key \(401\)\nNothing is written/,
+    );
+    await expect(testFlags({ ...given, homeserver: url, modelKeyFile: undefined })).resolves.toBeUndefined();
   });
 });
