@@ -92,6 +92,8 @@ export async function startBridge(
     await queue.work(turnsAtOnce, (conversation) => parts.runner.run(conversation));
     stops.push(() => parts.router.stop());
     await parts.router.start();
+    stops.push(() => parts.mediaKeeper.stop());
+    parts.mediaKeeper.start();
     stops.push(() => parts.reconciler.stop());
     parts.reconciler.start();
     stops.push(() => parts.watch.stop());

@@ -48,6 +48,11 @@ const databaseSection = section({
   context.addIssue({ code: "custom", path: ["url"], message });
 });
 
+const fileMegabytes = "a whole number of megabytes from 1 to 16";
+const mediaSection = section({
+  maxMegabytes: z.int(fileMegabytes).min(1, fileMegabytes).max(16, fileMegabytes).default(16),
+});
+
 /** A name without a dot, a colon or an `@` is more likely somebody's display name than a homeserver. */
 const isActor = (key: string): boolean =>
   actorKind(key) !== undefined && (actorKind(key) !== "server" || /[.:]|^localhost$/.test(key));
@@ -115,6 +120,7 @@ const shape = section({
   database: databaseSection,
   model: modelSection,
   files: filesSection.prefault({}),
+  media: mediaSection.prefault({}),
   permissions: z
     .record(z.string().refine(isActor, `not an actor, expected ${actor}`), z.enum(levels, level), permissions)
     .default({}),

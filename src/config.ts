@@ -34,6 +34,8 @@ export interface Config {
   };
   /** What all files of an agent, a user or a room may have together. */
   readonly files: { readonly quotaMegabytes: number };
+  /** The largest file that is taken from a room. */
+  readonly media: { readonly maxMegabytes: number };
   readonly permissions: Permissions;
   readonly controlRoom: RoomId | undefined;
   /** Messages per minute that wake agents: of one person, and in one room. */

@@ -22,6 +22,7 @@ import { Events } from "./database/events.ts";
 import { History } from "./database/history.ts";
 import { Knowledge } from "./database/knowledge.ts";
 import type { Leases } from "./database/leases.ts";
+import { MediaTable } from "./database/media.ts";
 import type { Notifier } from "./database/notify.ts";
 import { Outbox } from "./database/outbox.ts";
 import { PermissionTable } from "./database/permissions.ts";
@@ -50,6 +51,7 @@ import { Typing } from "./rooms/typing.ts";
 import { Doorbell } from "./routing/doorbell.ts";
 import { Intake } from "./routing/intake.ts";
 import { Judge } from "./routing/judge.ts";
+import { MediaKeeper } from "./routing/media-keeper.ts";
 import { Reconciler } from "./routing/reconcile.ts";
 import { Router } from "./routing/router.ts";
 import { Throttle } from "./routing/throttle.ts";
@@ -199,6 +201,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     files,
     knowledge,
     windows: { desks, sources: { search: searchSource } },
+    media: new MediaTable(database),
     turns,
     view,
     toolbox,
@@ -270,8 +273,10 @@ export async function wire({ live, registration, database, notifier, leases, que
     log,
     onWoken: (conversations) => keeper.sendSoon(conversations),
     onOutbox: (roomIds) => delivery.nudge(roomIds),
+    onMedia: () => mediaKeeper.nudge(),
     onMembership: (roomId, userId, membership) => service.remember(roomId, userId, membership),
   });
+  const mediaKeeper = new MediaKeeper({ ...mind, client, maxMegabytes: config.media.maxMegabytes });
   const doorbell = new Doorbell(client, notifier, serverName, clock, log);
   const watch = new HomeserverWatch(client, config.homeserver.url, clock, () => {
     log.info("the homeserver is back");
@@ -292,6 +297,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     router,
     keeper,
     reconciler,
+    mediaKeeper,
     doorbell,
     watch,
     controlRoom,

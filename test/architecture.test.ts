@@ -18,16 +18,17 @@ const rings: readonly Readonly<Record<string, string>>[] = [
       "lib type:context postgres pg-boss @electric-sql/pglite zod node:fs node:fs/promises node:path node:stream node:stream/promises node:worker_threads node:zlib",
     matrix:
       "lib matrix-appservice-bridge express markdown-it sanitize-html prom-client yaml zod node:crypto node:fs/promises node:http node:net node:path",
+    media: "lib sharp",
     model: "lib openai zod",
   },
   // The mind: files, then how an agent works, then what brings events to it.
   { vfs: "lib lmml database file-type mime-types re2js node:timers/promises" },
-  { agent: "lib lmml context database matrix model vfs zod" },
+  { agent: "lib lmml context database matrix media model vfs zod" },
   {
-    routing: "lib lmml context database matrix agent",
+    routing: "lib lmml context database matrix media vfs agent",
     // Edges: what agents do, what they notice, what people see.
     commands: "lib lmml context type:database matrix vfs agent zod",
-    tools: "lib lmml context type:database matrix vfs agent zod",
+    tools: "lib lmml context type:database matrix media vfs agent zod",
     sensors: "lib lmml context type:database matrix agent zod",
     rooms: "lib lmml context type:database matrix vfs agent zod",
     demo: "lib lmml context matrix execa yaml zod node:events node:fs node:fs/promises node:http node:net node:os node:path node:stream/consumers",

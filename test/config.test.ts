@@ -47,6 +47,7 @@ describe("configuration", () => {
       database: { dir: join(dir, "data") },
       model: { baseUrl: "https://openrouter.ai/api/v1", apiKey: undefined, name: "some/model" },
       files: { quotaMegabytes: 256 },
+      media: { maxMegabytes: 16 },
       permissions: { "@you:example.org": "admin" },
       controlRoom: undefined,
       agents: [],

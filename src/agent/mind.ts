@@ -1,5 +1,6 @@
 import type { History } from "../database/history.ts";
 import type { Knowledge } from "../database/knowledge.ts";
+import type { MediaTable } from "../database/media.ts";
 import type { Renders } from "../database/renders.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { Turns } from "../database/turns.ts";
@@ -27,6 +28,7 @@ export interface Mind {
   readonly files: FileSystemParts;
   readonly knowledge: Knowledge;
   readonly windows: WindowParts;
+  readonly media: MediaTable;
   readonly turns: Turns;
   readonly renders: Renders;
   readonly view: View;

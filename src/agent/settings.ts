@@ -120,6 +120,8 @@ export const agentFields = {
   tools: z.array(oneOf(toolSets), `a list of ${toolSets.join(", ")}`).default(["core", "memory", "sandbox", "web"]),
   /** The order in which the agent's world is written down. */
   layout: oneOf(["seed"]).default("seed"),
+  /** Whether the model is shown images; one that turns out not to see is sent none. */
+  images: yesOrNo.default(true),
   /** How people hear the agent: through `SendMessage` alone, or by the last text of a turn. */
   answer: oneOf(["tool", "text"]).default("tool"),
   /** Which messages it answers: `auto` in company only those meant for it, and all when it is alone with one person. */

@@ -15,6 +15,7 @@ import type { Element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import type { ToolCall } from "../model/completion.ts";
 import { asked, requesters, threadOf } from "./cause.ts";
+import { awaitMedia, imagesFor } from "./images.ts";
 import { parametersOf } from "./operation.ts";
 import { utter } from "./speech.ts";
 import { addSources, announce, callId, keyOfStep, type TurnState } from "./turn-state.ts";
@@ -43,12 +44,15 @@ export async function think(
     remember(state, step.done);
     return { thinking: step.done, waiting: [] };
   }
-  const sight = await view.of(agent, turn, wakes, state.entries, remindersFor(state));
+  const look = () => view.of(agent, turn, wakes, state.entries, remindersFor(state));
+  let sight = await look();
+  if (await awaitMedia(state, sight.media.pending)) sight = await look();
   addSources(state, sight.sources);
   if (sight.unread !== undefined && !state.read) {
     state.read = true;
     mind.onRead(agent, turn.roomId, sight.unread, () => state.spoke);
   }
+  const images = await imagesFor(state, sight.media);
   const prompt = layout(sight.world, settings.layout);
   // The render is kept while the model works: it must be findable for a redaction that comes meanwhile.
   const [completion] = await Promise.all([
@@ -58,7 +62,7 @@ export async function think(
         temperature: settings.temperature,
         messages: [
           { role: "system", content: prompt.system },
-          { role: "user", content: prompt.user },
+          { role: "user", content: prompt.user, images },
         ],
         tools: toolbox.definitions(agent),
         parallelToolCalls: !settings.agentFlags.includes("PreventParallelFunctionCalls"),

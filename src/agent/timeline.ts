@@ -1,7 +1,9 @@
-import type { TimelineEntry } from "../context/types.ts";
+import type { MediaView, TimelineEntry } from "../context/types.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { UserId } from "../lib/ids.ts";
+import { readAttachment } from "../matrix/attachment.ts";
 import { readMessage } from "../matrix/message.ts";
+import { readReaction } from "../matrix/reaction.ts";
 import { readMember } from "../matrix/state.ts";
 
 /** A stored event as agents see it. */
@@ -11,13 +13,44 @@ export function timelineEntry(event: StoredEvent): TimelineEntry {
   if (message) {
     const { msgtype, body, threadId, replyTo, formattedDiffers } = message;
     const edited = event.editedAt !== null;
-    return { kind: "message", ...common, messageType: msgtype, body, threadId, replyTo, formattedDiffers, edited };
+    const media = mediaView(event);
+    return {
+      kind: "message",
+      ...common,
+      messageType: msgtype,
+      body,
+      threadId,
+      replyTo,
+      formattedDiffers,
+      edited,
+      media,
+    };
   }
   const member = event.type === "m.room.member" ? readMember(event.content) : undefined;
+  const reaction = event.type === "m.reaction" ? readReaction(event.content) : undefined;
   return {
     kind: "roomEvent",
     ...common,
     eventType: event.type,
     ...(member && { target: event.stateKey as UserId, membership: member.membership }),
+    ...(reaction && { reaction: { key: reaction.key, to: reaction.target } }),
   };
+}
+
+function mediaView(event: StoredEvent): MediaView | undefined {
+  const attachment = readAttachment(event);
+  if (!attachment) return undefined;
+  const name = attachment.captioned ? attachment.name : undefined;
+  switch (event.media?.state) {
+    case "kept": {
+      const { path, contentType, bytes, width, height } = event.media;
+      return { name, path, contentType, bytes, width, height };
+    }
+    case "missing":
+      return { name, missing: event.media.reason };
+    case "pending":
+      return { name, missing: "it is still being fetched" };
+    default:
+      return { name, missing: "it was sent before you came" };
+  }
 }

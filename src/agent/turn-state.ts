@@ -1,7 +1,8 @@
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Turn } from "../database/turns.ts";
-import { digest, type RoomId } from "../lib/ids.ts";
+import { digest, type EventId, type RoomId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
+import type { ShownImage } from "../model/images.ts";
 import type { Agent } from "./agent.ts";
 import type { Mind } from "./mind.ts";
 import type { Journal } from "./step.ts";
@@ -21,6 +22,10 @@ export interface TurnState {
   spoke: boolean;
   /** People have been told up to where the agent has read. */
   read: boolean;
+  /** Events whose files were waited for. */
+  readonly awaited: Set<EventId>;
+  /** Images that were shown, by the event that they came with; undefined where one cannot be shown. */
+  readonly images: Map<EventId, ShownImage | undefined>;
   /** The agent was told that nobody has heard it. */
   reminded: boolean;
   /** Calls that were made so far: their ids rise through the turn. */

@@ -37,6 +37,8 @@ export async function workTurn(
     sources: turn.sources,
     spoke: false,
     read: false,
+    awaited: new Set(),
+    images: new Map(),
     reminded: false,
     calls: 0,
   };

@@ -1,5 +1,6 @@
 import type { World } from "../context/types.ts";
 import type { Database } from "../database/connection.ts";
+import type { StoredEvent } from "../database/events.ts";
 import { type EntryRow, see } from "../database/sight.ts";
 import type { TakenWake, Turn } from "../database/turns.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -8,6 +9,7 @@ import type { Element } from "../lmml/element.ts";
 import { parse } from "../lmml/parse.ts";
 import type { Agent } from "./agent.ts";
 import type { Desks } from "./desk.ts";
+import { type CarriedMedia, mediaOf } from "./images.ts";
 import type { Rights } from "./rights.ts";
 import { roomViews } from "./room-views.ts";
 
@@ -27,6 +29,7 @@ export interface Sight {
   readonly seen: number;
   /** The newest of them that somebody else sent and the agent had not seen. */
   readonly unread: EventId | undefined;
+  readonly media: CarriedMedia;
 }
 
 /** Puts together what a conversation of an agent may see. */
@@ -93,11 +96,13 @@ export class View {
     ]);
     const rooms = roomViews(seen, { userId: agent.userId, here: turn.roomId, taken, admins: this.#rights.admins });
     const note = wakes.find((wake) => wake.note)?.note;
+    const isNew = ({ sender, position, eventId }: StoredEvent) =>
+      sender !== agent.userId && (position > rooms.seenBefore || taken.includes(eventId));
     return {
       sources: [turn.roomId, ...rooms.views.filter((room) => !room.closed).map((room) => room.roomId), ...desk.sources],
       seen: rooms.here.at(-1)?.position ?? 0,
-      unread: rooms.here.findLast(({ sender, position }) => sender !== agent.userId && position > rooms.seenBefore)
-        ?.eventId,
+      unread: rooms.here.findLast(isNew)?.eventId,
+      media: mediaOf(rooms.here, isNew),
       world: {
         conversation: turn.roomId,
         serverName: this.#serverName,

@@ -8,7 +8,7 @@ import type { Prompt, World } from "./types.ts";
 
 type Layout = (world: World) => Prompt;
 
-/** Only messages carry their id: of other events nothing is shown that a redaction would take away. */
+/** What a redaction would take something away from carries its id: messages and reactions. */
 const eventIdsIn = ({ attributes, children }: Element): EventId[] => {
   const own = typeof attributes.eventId === "string" ? [attributes.eventId as EventId] : [];
   return typeof children === "string" ? own : [...own, ...children.flatMap(eventIdsIn)];

@@ -1,9 +1,19 @@
 import { type Element, element } from "../lmml/element.ts";
 import { clip } from "./measure.ts";
 import { eventTime } from "./time.ts";
-import type { TimelineEntry } from "./types.ts";
+import type { MediaView, TimelineEntry } from "./types.ts";
 
 const clipped = (value: string | undefined): string | undefined => (value === undefined ? undefined : clip(value));
+
+const mediaAttributes = ({ name, path, contentType, bytes, width, height, missing }: MediaView) => ({
+  fileName: clipped(name),
+  path: clipped(path),
+  contentType: clipped(contentType),
+  bytes,
+  width,
+  height,
+  missing: clipped(missing),
+});
 
 /** One event of a room as the agent reads it. `systemId` is the name of the homeserver. */
 export const timelineElement = (entry: TimelineEntry, systemId: string): Element => {
@@ -15,6 +25,11 @@ export const timelineElement = (entry: TimelineEntry, systemId: string): Element
       sender: clip(entry.sender),
       target: clipped(entry.target),
       membership: clipped(entry.membership),
+      ...(entry.reaction && {
+        key: clip(entry.reaction.key, 64),
+        relatesTo: clip(entry.reaction.to),
+        eventId: entry.eventId,
+      }),
     });
   return element(
     "message",
@@ -27,6 +42,7 @@ export const timelineElement = (entry: TimelineEntry, systemId: string): Element
       eventId: entry.eventId,
       edited: entry.edited,
       formattedDiffers: entry.formattedDiffers,
+      ...(entry.media && mediaAttributes(entry.media)),
     },
     entry.body,
   );

@@ -14,6 +14,21 @@ export const wakeReasons = [
 ] as const;
 export type WakeReason = (typeof wakeReasons)[number];
 
+/** A file that a message carries. */
+export interface MediaView {
+  /** Its name, where the message's body says something else. */
+  readonly name?: string | undefined;
+  /** Path in the virtual file system, once it is there. */
+  readonly path?: string | undefined;
+  readonly contentType?: string | undefined;
+  readonly bytes?: number | undefined;
+  /** Pixels, of images. */
+  readonly width?: number | undefined;
+  readonly height?: number | undefined;
+  /** Why it is not there. */
+  readonly missing?: string | undefined;
+}
+
 /** Something that happened in a room, as the agent may see it. Texts are as they came: rendering makes them safe. */
 export type TimelineEntry =
   | {
@@ -29,6 +44,7 @@ export type TimelineEntry =
       readonly edited?: boolean | undefined;
       /** The formatted text says something else than the body, which alone is shown. */
       readonly formattedDiffers?: boolean | undefined;
+      readonly media?: MediaView | undefined;
     }
   | {
       readonly kind: "roomEvent";
@@ -40,6 +56,8 @@ export type TimelineEntry =
       /** Whom a membership event is about, and what they became. */
       readonly target?: UserId | undefined;
       readonly membership?: string | undefined;
+      /** What a reaction says, and the event that it is to. */
+      readonly reaction?: { readonly key: string; readonly to: EventId } | undefined;
     };
 
 /** A question that was asked about a window's content, with the answer of a submodel. */

@@ -1,5 +1,6 @@
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database, Json } from "./connection.ts";
+import type { Media } from "./media.ts";
 
 /** How an event came to us: pushed by the homeserver, found by a sweep, or read when an agent joined. */
 export type EventSource = "push" | "sweep" | "history";
@@ -32,6 +33,8 @@ export interface StoredEvent {
   readonly position: number;
   readonly source: EventSource;
   readonly editedAt: Date | null;
+  /** What became of the file that it carries. */
+  readonly media: Media | null;
 }
 
 export interface PendingEvent extends StoredEvent {
@@ -47,7 +50,7 @@ export interface Misfit {
 }
 
 export const eventColumns = `e.seq, e.event_id as "eventId", e.room_id as "roomId", e.type, e.state_key as "stateKey", e.sender,
-  e.sent_at as "sentAt", e.content, e.replaces, e.redacts, e.position, e.source, e.edited_at as "editedAt"`;
+  e.sent_at as "sentAt", e.content, e.replaces, e.redacts, e.position, e.source, e.edited_at as "editedAt", e.media`;
 
 export class Events {
   readonly #database: Database;
@@ -185,7 +188,7 @@ export class Events {
     await this.#database.run(
       (sql) => sql`
         with emptied as (
-          update events set content = '{}', redacted_at = coalesce(redacted_at, now())
+          update events set content = '{}', media = null, redacted_at = coalesce(redacted_at, now())
           where event_id = ${target} or replaces = ${target}
         ), sent as (
           update outbox set content = '{}' where event_id = ${target} and state = 'sent' returning turn_id

@@ -2,6 +2,7 @@ import type { WakeReason } from "../context/types.ts";
 import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database, Json, Sql } from "./connection.ts";
 import type { StoredEvent } from "./events.ts";
+import type { Media } from "./media.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 
 export interface MemberChange {
@@ -36,6 +37,8 @@ export interface WakeDraft {
 export interface Effects {
   /** The event is part of what agents see as history; this many characters of it. */
   readonly shownChars?: number;
+  /** The event carries a file; a pending one is fetched. */
+  readonly media?: Media;
   readonly member?: MemberChange;
   readonly state?: StateChange;
   readonly wakes?: readonly WakeDraft[];
@@ -76,7 +79,9 @@ export async function settle(database: Database, event: StoredEvent, effects: Ef
   return database.run(
     (sql) => sql<Conversation[]>`
       with routed as (
-        update events set routed_at = now(), shown = ${effects.shownChars !== undefined}
+        update events set routed_at = now(), shown = ${effects.shownChars !== undefined},
+          media = ${effects.media ? sql.json(effects.media as unknown as Json) : null}::jsonb,
+          media_after = case when ${effects.media?.state === "pending"} then now() end
         where seq = ${event.seq} and routed_at is null returning event_id
       ), room as (
         insert into rooms (room_id, shown_events, shown_chars, last_shown_at)

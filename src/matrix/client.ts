@@ -62,6 +62,12 @@ export class MatrixClient {
     return this.#bridge.botUserId as UserId;
   }
 
+  /** Where the homeserver is, and the token of the application service. */
+  get access(): { readonly url: string; readonly token: string } {
+    const { homeserverUrl: url, accessToken: token } = this.#bridge.getBot().getClient();
+    return { url, token };
+  }
+
   async request(
     method: "GET" | "POST" | "PUT",
     path: string,

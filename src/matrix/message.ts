@@ -21,10 +21,15 @@ export interface Message {
 /** Mentions beyond this number are not looked at. */
 const mentionsMax = 50;
 
-/** Reads an event of type m.room.message; undefined when it is none, is malformed, or is a malformed edit. */
+/**
+ * Reads an event of type m.room.message, or a sticker, whose `msgtype` is then its type; undefined when it is neither,
+ * is malformed, or is a malformed edit.
+ */
 export const readMessage = (event: { readonly type: string; readonly content: unknown }): Message | undefined => {
-  const { type, content } = event;
-  if (type !== "m.room.message" || !isObject(content)) return undefined;
+  const { type } = event;
+  if (!isObject(event.content)) return undefined;
+  const content = type === "m.sticker" ? { ...event.content, msgtype: type } : event.content;
+  if (type !== "m.room.message" && type !== "m.sticker") return undefined;
   const relation = isObject(content["m.relates_to"]) ? content["m.relates_to"] : {};
   const target = eventIdOf(relation.event_id);
   if (relation.rel_type === "m.replace") {

@@ -10,6 +10,7 @@ import { digest, type EventId, type UserId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { agentName, type Message, readMessage } from "../matrix/message.ts";
 import { powerOf, readPowerLevels } from "../matrix/state.ts";
+import { isAmongAgents, mediaOf } from "./carried.ts";
 import { answerMembership, approachOf, type Bot } from "./membership.ts";
 import { cannotRead, closedDoor, pausedNotice, tooFast } from "./notices.ts";
 import { isShownState, project } from "./project.ts";
@@ -67,7 +68,10 @@ export class Judge {
       case "m.room.member":
         return { ...projected, shownChars: 0, outbox: await answerMembership(event, room, this.#parts) };
       case "m.room.message":
+      case "m.sticker":
         return this.#judgeMessage(event, room);
+      case "m.reaction":
+        return (await isAmongAgents(event, this.kindOf, this.#parts.events)) ? { shownChars: 0 } : {};
       case "m.room.redaction":
         await this.#redact(event, room);
         return {};
@@ -91,8 +95,10 @@ export class Judge {
     const echo =
       typeof event.content["org.clevernet.key"] === "string" ? event.content["org.clevernet.key"] : undefined;
     const sender = this.kindOf(event.sender);
+    const media = await mediaOf(event, this.kindOf, this.#parts.rights);
     const effects: Effects = {
       shownChars: lengthOf(event),
+      ...(media && { media }),
       ...(echo !== undefined && sender !== "human" && { echoOf: echo }),
     };
     if (sender === "bot" || message.msgtype === "m.notice" || room.state["m.room.encryption"]) return effects;

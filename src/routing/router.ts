@@ -30,6 +30,8 @@ export interface RouterParts {
   readonly log: Log;
   readonly onWoken: (conversations: readonly Conversation[]) => void;
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
+  /** A file waits to be fetched. */
+  readonly onMedia: () => void;
   /** An agent's or the bot's membership changed. */
   readonly onMembership: (roomId: RoomId, userId: UserId, membership: string) => void;
 }
@@ -103,6 +105,7 @@ export class Router {
     if (membership !== undefined && judge.kindOf(member) !== "human")
       this.#parts.onMembership(event.roomId, member, membership);
     if (effects.outbox?.length) this.#parts.onOutbox(effects.outbox.map((draft) => draft.roomId));
+    if (effects.media?.state === "pending") this.#parts.onMedia();
     if (woken.length > 0) this.#parts.onWoken(woken);
   }
 }

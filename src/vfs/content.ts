@@ -1,5 +1,5 @@
 import { fileTypeFromBuffer } from "file-type";
-import { charset, lookup } from "mime-types";
+import { charset, extension, lookup } from "mime-types";
 import { folderType } from "../database/files.ts";
 import { storable } from "../lib/storable.ts";
 
@@ -8,6 +8,7 @@ export type Content =
   | { readonly contentType: string; readonly text: null; readonly binary: Uint8Array };
 
 export const isFolder = ({ contentType }: { readonly contentType: string }): boolean => contentType === folderType;
+const unknownType = "application/octet-stream";
 
 /** Content is text wherever it can be: what it looks like counts, and its name only where it is text. */
 export async function contentOf(name: string, content: string | Uint8Array): Promise<Content> {
@@ -15,8 +16,17 @@ export async function contentOf(name: string, content: string | Uint8Array): Pro
   const sniffed = await fileTypeFromBuffer(content);
   const text = sniffed && sniffed.mime !== "application/xml" ? undefined : decode(content);
   if (text !== undefined) return textOf(name, text);
-  return { contentType: sniffed?.mime ?? "application/octet-stream", text: null, binary: content };
+  return { contentType: sniffed?.mime ?? unknownType, text: null, binary: content };
 }
+
+/** The extension for a name of this content: that of the given name where the content is of its kind. */
+export const extensionOf = (name: string, { contentType, text }: Content): string => {
+  const own = /\.([A-Za-z0-9]{1,8})$/.exec(name)?.[1]?.toLowerCase() ?? "";
+  const named = lookup(own);
+  if (text !== null) return named && isTextType(named) ? own : "txt";
+  const fits = named === contentType || contentType === unknownType;
+  return (fits ? own : "") || extension(contentType) || "bin";
+};
 
 const textOf = (name: string, text: string): Content => {
   const named = lookup(name);

@@ -36,6 +36,7 @@ describe("agent settings", () => {
       mode: "create",
       tools: ["core", "memory", "sandbox", "web"],
       layout: "seed",
+      images: true,
       answer: "tool",
       reply: "auto",
       maxConcurrentTurns: 4,

@@ -132,8 +132,8 @@ describe("walls", () => {
 });
 
 describe("event ids", () => {
-  test("name the messages that are shown, and no others", () => {
-    expect(layout(busyWorld).eventIds).toEqual(["$a", "$b", "$c", "$d"]);
+  test("name the messages and reactions that are shown, and no others", () => {
+    expect(layout(busyWorld).eventIds).toEqual(["$r", "$a", "$b", "$c", "$d"]);
   });
 
   test("leave out what did not fit", () => {

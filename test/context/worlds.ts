@@ -1,6 +1,6 @@
 import * as ephemeris from "../../src/context/ephemeris.ts";
 import { onlyFunctionsSpeak } from "../../src/context/reminders.ts";
-import type { RoomMember, RoomView, TimelineEntry, World } from "../../src/context/types.ts";
+import type { MediaView, RoomMember, RoomView, TimelineEntry, World } from "../../src/context/types.ts";
 import type { EventId, RoomId, UserId } from "../../src/lib/ids.ts";
 import { element } from "../../src/lmml/element.ts";
 
@@ -16,7 +16,7 @@ export const message = (
   at: string,
   sender: string,
   body: string,
-  more: { threadId?: string; replyTo?: string; edited?: boolean; formattedDiffers?: boolean } = {},
+  more: { threadId?: string; replyTo?: string; edited?: boolean; formattedDiffers?: boolean; media?: MediaView } = {},
 ): TimelineEntry => ({
   kind: "message",
   roomId: roomId as RoomId,
@@ -27,6 +27,7 @@ export const message = (
   body,
   edited: more.edited,
   formattedDiffers: more.formattedDiffers,
+  media: more.media,
   threadId: more.threadId as EventId | undefined,
   replyTo: more.replyTo as EventId | undefined,
 });
@@ -134,11 +135,23 @@ export const busyWorld: World = {
           target: "@bob:example.org" as UserId,
           membership: "invite",
         },
+        {
+          kind: "roomEvent",
+          eventId: "$r" as EventId,
+          roomId: work as RoomId,
+          at: new Date("2026-03-01T08:10:00Z"),
+          eventType: "m.reaction",
+          sender: alice as UserId,
+          reaction: { key: "👍", to: "$j" as EventId },
+        },
         message(work, "$a", "2026-03-01T08:30:00Z", alice, "Plan:\n  1. <b>look</b>\r\n  2. ask", { edited: true }),
       ],
       newEvents: [
         message(work, "$b", "2026-03-01T09:00:00Z", alice, "And this?", { threadId: "$a", replyTo: "$a" }),
-        message(work, "$c", "2026-03-01T09:00:01Z", alice, "", { formattedDiffers: true }),
+        message(work, "$c", "2026-03-01T09:00:01Z", alice, "", {
+          formattedDiffers: true,
+          media: { path: `rooms:/${work}/media/cat.png`, contentType: "image/png", bytes: 5, missing: "too large" },
+        }),
       ],
       unread: 5,
     }),

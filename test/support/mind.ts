@@ -14,6 +14,7 @@ import { Budgets } from "../../src/database/budgets.ts";
 import type { Database } from "../../src/database/connection.ts";
 import { History } from "../../src/database/history.ts";
 import { Knowledge } from "../../src/database/knowledge.ts";
+import { MediaTable } from "../../src/database/media.ts";
 import { Renders } from "../../src/database/renders.ts";
 import { Rooms } from "../../src/database/rooms.ts";
 import { Turns } from "../../src/database/turns.ts";
@@ -63,6 +64,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     onThought: () => {},
     onRead: () => {},
     onTurnEnded: () => {},
+    media: new MediaTable(database),
     showWork: () => () => {},
   };
 }

@@ -211,7 +211,7 @@ export class Stage {
     const open = Object.entries(left ?? {}).filter(([, count]) => count > 0);
     if (open.length > 0) throw new Error(`left over: ${JSON.stringify(open)}`);
     const sent = await this.query<SentRow>(
-      "select key, room_id as room, sender, event_id as event from outbox where kind in ('message', 'file') and state = 'sent' order by id",
+      "select key, room_id as room, sender, event_id as event from outbox where kind in ('message', 'file', 'media') and state = 'sent' order by id",
     );
     for (const [room, rows] of Map.groupBy(sent, ({ room }) => room)) await this.#checkRoom(room, rows);
   }
@@ -269,6 +269,7 @@ const leftovers = `select
   (select count(*) from outbox where state = 'pending') as "rows to send",
   (select count(*) from turns where state = 'running') as "open turns",
   (select count(*) from wakes where turn_id is null) as "unread wakes",
+  (select count(*) from events where media_after is not null) as "files to fetch",
   (select count(*) from (select event_id from outbox where event_id is not null group by event_id having count(*) > 1) d) as "rows with one event"`;
 
 const withOwner = (agents: NonNullable<StageOptions["agents"]>, serverName: string) =>

@@ -1,0 +1,24 @@
+import { includesLevel } from "../agent/permissions.ts";
+import type { Rights } from "../agent/rights.ts";
+import type { Events, StoredEvent } from "../database/events.ts";
+import type { Media } from "../database/media.ts";
+import { readAttachment } from "../matrix/attachment.ts";
+import { readReaction } from "../matrix/reaction.ts";
+import type { KindOf } from "./project.ts";
+
+/** The file that a message carries. Files are taken from agents, and from those who may talk to agents here. */
+export async function mediaOf(event: StoredEvent, kindOf: KindOf, rights: Rights): Promise<Media | undefined> {
+  const attachment = readAttachment(event);
+  if (!attachment) return undefined;
+  if (attachment.url === undefined) return { state: "missing", reason: "it has no address that can be read" };
+  const welcome = kindOf(event.sender) !== "human" || includesLevel(await rights.of(event.sender), "chat");
+  return welcome ? { state: "pending" } : { state: "missing", reason: "its sender may not talk to agents here" };
+}
+
+/** Whether a reaction is by an agent, or to what an agent has said. */
+export async function isAmongAgents(event: StoredEvent, kindOf: KindOf, events: Events): Promise<boolean> {
+  if (kindOf(event.sender) === "agent") return true;
+  const target = readReaction(event.content)?.target;
+  const sender = target && (await events.find(target))?.sender;
+  return sender !== undefined && kindOf(sender) === "agent";
+}
