@@ -1,0 +1,108 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Locator, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { cacheDir } from "../support/cache-dir.ts";
+import { browserMissing, type Hydrogen, openHydrogen } from "../support/hydrogen.ts";
+import { answer } from "../support/sight.ts";
+import { Stage } from "../support/stage.ts";
+import type { TestUser } from "../support/user.ts";
+
+const screenshots = join(cacheDir, "screenshots");
+
+describe.skipIf(browserMissing)(`in Hydrogen (slow: a real browser; ${browserMissing ?? screenshots})`, () => {
+  let stage: Stage;
+  /** A second client of the same person. */
+  let ann: TestUser;
+  let hydrogen: Hydrogen;
+  let page: Page;
+  let room: string;
+  beforeAll(async () => {
+    await mkdir(screenshots, { recursive: true });
+    stage = await Stage.set({ database: "postgres" });
+    await stage.bridge.start();
+    ann = await stage.user("ann");
+    hydrogen = await openHydrogen(stage.homeserver);
+    page = hydrogen.page;
+    page.setDefaultTimeout(15_000);
+  });
+  afterAll(async () => {
+    await hydrogen?.stop();
+    await stage?.strike();
+  });
+
+  afterEach(async ({ task }) => {
+    if (task.result?.state === "fail") await shoot(`failed: ${task.name}`);
+  });
+
+  const shoot = (name: string) => page.screenshot({ path: join(screenshots, `${name}.png`) });
+  const patient = { timeout: 15_000 };
+  const message = (text: string): Locator => page.locator(".Timeline_message", { hasText: text }).last();
+  const say = async (text: string) => {
+    await page.locator(".MessageComposer textarea").fill(text);
+    await page.locator(".MessageComposer textarea").press("Enter");
+  };
+
+  it("a person logs in", async () => {
+    await page.locator("#username").fill("ann");
+    await page.locator("#password").fill("password-ann");
+    await page.getByRole("button", { name: "Log In" }).click();
+    await page.locator(".LeftPanel").waitFor();
+    await shoot("1-logged-in");
+  });
+
+  it("makes a room and invites an agent, which comes", async () => {
+    await page.getByLabel("Create room").click();
+    await page.getByText("Create Room", { exact: true }).click();
+    await page.getByLabel("Room name").fill("Kitchen");
+    await page.getByLabel("Enable end-to-end encryption").uncheck();
+    await page.locator("button[type=submit]").click();
+    await page.locator(".RoomList").getByText("Kitchen").click();
+    await page.getByLabel("Room options").click();
+    await page.getByText("Room details").click();
+    await page.getByText("People").click();
+    await page.getByText("Invite to this room").click();
+    await page.getByPlaceholder("Enter user-id of user").fill(stage.agentId());
+    await page.getByRole("button", { name: "Invite", exact: true }).click();
+    await page.getByText("helper joined the room").waitFor();
+    room = decodeURIComponent(/room\/([^/]+)/.exec(page.url())?.[1] ?? "");
+    await shoot("2-invited");
+  });
+
+  it("asks, finds the agent typing while it thinks, and reads the answer with its markup", async () => {
+    const thinking = Promise.withResolvers<void>();
+    stage.model.on("what is for dinner", (request) => [
+      { wait: thinking.promise },
+      answer(request, "**Soup**, with\n\n- carrots\n- leek"),
+    ]);
+    await say("what is for dinner?");
+    // Hydrogen itself does not show who types.
+    await expect.poll(() => ann.typing(room), patient).toEqual([stage.agentId()]);
+    await shoot("3-thinking");
+    thinking.resolve();
+    await message("carrots").waitFor();
+    expect(await message("carrots").locator("strong").textContent()).toBe("Soup");
+    expect(await message("carrots").locator("li").allTextContents()).toEqual(["carrots", "leek"]);
+    await expect.poll(() => ann.typing(room), patient).toEqual([]);
+    await shoot("4-answered");
+  });
+
+  it("reacts to the answer, which the homeserver knows", async () => {
+    await message("carrots").hover();
+    await message("carrots").locator(".Timeline_messageOptions").click();
+    await page.locator(".quick-reactions").getByText("👍").click();
+    await message("carrots").getByText("👍 1").waitFor();
+    const { id } = await ann.waitForMessage(room, ({ body }) => body.includes("carrots"));
+    const path = `v1/rooms/${encodeURIComponent(room)}/relations/${encodeURIComponent(id)}/m.annotation`;
+    await expect.poll(async () => (await ann.api("GET", path)).chunk, patient).toHaveLength(1);
+    await shoot("5-reaction");
+  });
+
+  it("sees what an agent answers in a thread as an answer to what it is about", async () => {
+    stage.model.on("is there salt", (request) => answer(request, "a pinch"));
+    const { id } = await ann.waitForMessage(room, ({ body }) => body.includes("carrots"));
+    await ann.thread(room, id, "is there salt in it?");
+    await message("a pinch").locator(".ReplyPreviewView").waitFor();
+    await shoot("6-thread");
+  });
+});
