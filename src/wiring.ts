@@ -87,6 +87,7 @@ export async function wire({ live, registration, database, notifier, leases, que
   const rights = new Rights(new PermissionTable(database), rooms, notifier);
   const directory = new AgentDirectory(database, clock, log, {
     onSettings(agent) {
+      if (agent.wakeUpTimerSeconds === agent.settings.wakeUpTimerSeconds) return;
       directory.table
         .setTimer(agent.name, agent.settings.wakeUpTimerSeconds)
         .catch((error: unknown) => log.warn(messageOf(error)));

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { answerTo } from "../support/faults.ts";
+import { answerTo } from "../support/answers.ts";
 import type { Person } from "./person.ts";
 import { type Answerer, Setting } from "./setting.ts";
 import { median, seconds, type Table } from "./table.ts";

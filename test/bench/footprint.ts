@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { answerTo } from "../support/faults.ts";
+import { answerTo } from "../support/answers.ts";
 import { Setting } from "./setting.ts";
 import type { Table } from "./table.ts";
 import { cpuMs, residentMb } from "./usage.ts";

@@ -1,4 +1,4 @@
-import { answerTo } from "../support/faults.ts";
+import { answerTo } from "../support/answers.ts";
 import type { Person } from "./person.ts";
 import { type Answerer, Setting } from "./setting.ts";
 import { median, ms, percentile, type Table } from "./table.ts";

@@ -1,4 +1,4 @@
-import { answerTo } from "../support/faults.ts";
+import { answerTo } from "../support/answers.ts";
 import { Setting } from "./setting.ts";
 import { median, seconds, type Table } from "./table.ts";
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { answerEach, answerTo } from "../support/answers.ts";
 import {
-  answerEach,
-  answerTo,
   count,
   isTransaction,
   killedOnEachDatabase,

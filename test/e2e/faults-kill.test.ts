@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { answerEach, answerTo } from "../support/faults.ts";
+import { answerEach, answerTo } from "../support/answers.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 

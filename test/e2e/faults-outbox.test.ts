@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { answerEach, answerTo, killedOnEachDatabase, type Scene, saidIn, sendsTo } from "../support/faults.ts";
+import { answerEach, answerTo } from "../support/answers.ts";
+import { killedOnEachDatabase, type Scene, saidIn, sendsTo } from "../support/faults.ts";
 import type { Fault, HttpProxy } from "../support/http-proxy.ts";
 import { say } from "../support/scripted-model.ts";
 import { Stage } from "../support/stage.ts";

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { answerEach, answerTo, isTransaction, quiet } from "../support/faults.ts";
+import { answerEach, answerTo } from "../support/answers.ts";
+import { isTransaction, quiet } from "../support/faults.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 

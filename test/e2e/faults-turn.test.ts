@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { answerEach, answerTo, count, killedOnEachDatabase, saidIn, sendsTo } from "../support/faults.ts";
+import { answerEach, answerTo } from "../support/answers.ts";
+import { count, killedOnEachDatabase, saidIn, sendsTo } from "../support/faults.ts";
 import { type ModelRequest, type Reply, type Step, say, toolName } from "../support/scripted-model.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";

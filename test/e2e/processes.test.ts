@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { shardCount, shardOf } from "../../src/database/shards.ts";
-import { answerEach, answerTo, count } from "../support/faults.ts";
+import { answerEach, answerTo } from "../support/answers.ts";
+import { count } from "../support/faults.ts";
 import { eventually } from "../support/poll.ts";
 import { newMessages } from "../support/scripted-model.ts";
 import { Stage } from "../support/stage.ts";

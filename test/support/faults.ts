@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe } from "vitest";
-import { readView } from "../../src/demo/rehearsal-view.ts";
 import type { HttpProxy, RequestHead } from "./http-proxy.ts";
 import { eventually } from "./poll.ts";
-import { type ModelRequest, newMessages, type Step, say, userText } from "./scripted-model.ts";
 import { Stage } from "./stage.ts";
 import type { TestUser } from "./user.ts";
 
@@ -77,17 +75,6 @@ export async function pushText(stage: Stage, transactionId: string, body: string
   const headers = { authorization: `Bearer ${stage.homeserver.registration.hs_token}` };
   return (await fetch(url, { method: "PUT", headers, body })).status;
 }
-
-/** Answers every new message of the conversation's room with one message that names it, and ends the turn. */
-export function answerEach(request: ModelRequest): Step[] {
-  const roomId = readView(userText(request))?.roomId ?? "";
-  const messages = newMessages(request);
-  return messages.map(({ body }, index) =>
-    say(request, roomId, answerTo(body), { final: index === messages.length - 1 }),
-  );
-}
-
-export const answerTo = (body: string): string => `answer to ${body.slice(0, 40)}`;
 
 /** One number of the database; see `Stage.query` for when it may be asked. */
 export async function count(stage: Stage, from: string): Promise<number> {
