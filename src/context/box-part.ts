@@ -7,7 +7,7 @@ import { share } from "./share.ts";
 interface BoxOptions<Item> {
   /** Levels between the root and these elements. */
   readonly depth: number;
-  /** The most that is ever asked for: what is beyond it is not measured. */
+  /** The most that is ever asked for. What is beyond twice as much is not measured: there only the shells are shown. */
   readonly limit: number;
   /** The element with nothing in it that could be left out. */
   readonly shell: (item: Item) => Element;
@@ -33,12 +33,15 @@ export const boxPart = <Item>(
     leasts.push(least);
     asked += least;
   }
-  const parts: Part<Element>[] = [];
-  for (const item of items) {
-    if (asked > limit) break;
-    const content = part(item);
-    parts.push(content);
-    asked += content.wanted;
+  const fitting = items.slice(0, leasts.length);
+  const weights = fitting.map(weight);
+  const parts: (Part<Element> | undefined)[] = fitting.map(() => undefined);
+  const order = [...weights.keys()].sort((a, b) => (weights[b] ?? 0) - (weights[a] ?? 0));
+  for (const index of order) {
+    if (asked > 2 * limit) break;
+    const content = fitting[index] && part(fitting[index]);
+    parts[index] = content;
+    asked += content?.wanted ?? 0;
   }
 
   const cut = (max: number): Shown => {
@@ -49,13 +52,9 @@ export const boxPart = <Item>(
       left -= least;
       count += 1;
     }
-    const measured = parts.slice(0, count);
-    const given = share(
-      measured.map(({ wanted }) => wanted),
-      left,
-      items.slice(0, measured.length).map(weight),
-    );
-    const elements = items.slice(0, count).map((item, index) => parts[index]?.cut(given[index] ?? 0) ?? shell(item));
+    const wants = parts.slice(0, count).map((content) => content?.wanted ?? 0);
+    const given = share(wants, left, weights);
+    const elements = fitting.slice(0, count).map((item, index) => parts[index]?.cut(given[index] ?? 0) ?? shell(item));
     return { elements, reach: count, leftOut: items.length - count };
   };
   return { wanted: Math.min(limit, asked), cut };

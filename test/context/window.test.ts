@@ -1,19 +1,6 @@
 import { expect, test } from "vitest";
-import { lineCount } from "../../src/context/lines.ts";
 import { fileWindow } from "../../src/context/window.ts";
 import { render } from "../../src/lmml/render.ts";
-
-test.each([
-  ["", 0],
-  ["one", 1],
-  ["one\n", 1],
-  ["one\ntwo", 2],
-  ["one\r\ntwo\r\n", 2],
-  ["\n", 1],
-  ["\n\n", 2],
-  ["one\rtwo\r", 2],
-  ["one\n\rthree", 3],
-])("%j has %i lines", (text, lines) => expect(lineCount(text)).toBe(lines));
 
 const top = { depth: 0, limit: 50_000 };
 const file = (text: string) => ({ path: "agents:/a.txt", contentType: "text/plain", text });
