@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
@@ -14,7 +15,8 @@ export default defineConfig({
   root,
   test: {
     // Most files wait for other processes more than they work.
-    maxWorkers: 4,
+    maxWorkers: Math.max(4, availableParallelism()),
+    expect: { poll: { timeout: 15_000 } },
     projects: [
       {
         root,

@@ -28,7 +28,7 @@ killedOnEachDatabase((scene) => {
     const { stage, ann, room } = scene();
     const echo = await dieUnheard(scene(), "four");
     await stage.bridge.start();
-    await expect.poll(() => sends(scene()).length, { timeout: 15_000 }).toBe(2);
+    await expect.poll(() => sends(scene()).length).toBe(2);
     echo.lift();
     await stage.check();
     expect(await saidIn(ann, room)).toEqual(["four", answerTo("four")]);
@@ -40,7 +40,7 @@ killedOnEachDatabase((scene) => {
     const echo = await dieUnheard(scene(), "five");
     await stage.homeserver.synapse.restart();
     await stage.bridge.start();
-    await expect.poll(() => sends(scene()).length, { timeout: 15_000 }).toBe(2);
+    await expect.poll(() => sends(scene()).length).toBe(2);
     echo.lift();
     await stage.check();
     expect(await saidIn(ann, room)).toEqual(["five", answerTo("five")]);
@@ -71,7 +71,7 @@ describe("while it runs", () => {
     await ann.say(room, "seven", mentions);
     const isSame = ({ body }: { body: string }) => body === "the same";
     const answers = async () => (await ann.messages(room)).filter(isSame).map(({ sender }) => sender);
-    await expect.poll(async () => (await answers()).length, { timeout: 15_000 }).toBe(2);
+    await expect.poll(async () => (await answers()).length).toBe(2);
     await stage.check();
     expect((await answers()).sort()).toEqual([stage.agentId("helper"), stage.agentId("twin")]);
   });

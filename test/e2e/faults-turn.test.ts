@@ -31,7 +31,7 @@ killedOnEachDatabase((scene) => {
       .on("steps", { hang: true }, { times: 1 })
       .on("steps", (request) => say(request, room, "second", { final: true }), { times: 1 });
     await ann.say(room, "steps");
-    await expect.poll(() => stage.model.requests.length, { timeout: 15_000 }).toBe(before + 2);
+    await expect.poll(() => stage.model.requests.length).toBe(before + 2);
     await stage.bridge.kill();
 
     await stage.bridge.start();

@@ -36,7 +36,6 @@ describe.skipIf(browserMissing)(`in Hydrogen (slow: a real browser; ${browserMis
   });
 
   const shoot = (name: string) => page.screenshot({ path: join(screenshots, `${name}.png`) });
-  const patient = { timeout: 15_000 };
   const message = (text: string): Locator => page.locator(".Timeline_message", { hasText: text }).last();
   const say = async (text: string) => {
     await page.locator(".MessageComposer textarea").fill(text);
@@ -77,13 +76,13 @@ describe.skipIf(browserMissing)(`in Hydrogen (slow: a real browser; ${browserMis
     ]);
     await say("what is for dinner?");
     // Hydrogen itself does not show who types.
-    await expect.poll(() => ann.typing(room), patient).toEqual([stage.agentId()]);
+    await expect.poll(() => ann.typing(room)).toEqual([stage.agentId()]);
     await shoot("3-thinking");
     thinking.resolve();
     await message("carrots").waitFor();
     expect(await message("carrots").locator("strong").textContent()).toBe("Soup");
     expect(await message("carrots").locator("li").allTextContents()).toEqual(["carrots", "leek"]);
-    await expect.poll(() => ann.typing(room), patient).toEqual([]);
+    await expect.poll(() => ann.typing(room)).toEqual([]);
     await shoot("4-answered");
   });
 
@@ -94,7 +93,7 @@ describe.skipIf(browserMissing)(`in Hydrogen (slow: a real browser; ${browserMis
     await message("carrots").getByText("👍 1").waitFor();
     const { id } = await ann.waitForMessage(room, ({ body }) => body.includes("carrots"));
     const path = `v1/rooms/${encodeURIComponent(room)}/relations/${encodeURIComponent(id)}/m.annotation`;
-    await expect.poll(async () => (await ann.api("GET", path)).chunk, patient).toHaveLength(1);
+    await expect.poll(async () => (await ann.api("GET", path)).chunk).toHaveLength(1);
     await shoot("5-reaction");
   });
 
