@@ -1,5 +1,6 @@
-import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { link, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { systemClock } from "../lib/clock.ts";
 import { messageOf, UserError } from "../lib/errors.ts";
 
 /**
@@ -18,7 +19,7 @@ export async function lockDirectory(dir: string): Promise<() => Promise<void>> {
         `database.dir: ${dir} is in use by process ${pid}. Stop that process first, or give this one a directory of its own.`,
       );
     }
-    await removeStale(file, found);
+    await removeStale(file, found, mine);
   }
 }
 
@@ -48,13 +49,25 @@ async function place(file: string, content: string): Promise<boolean> {
   }
 }
 
-/** Moves the lock away, and back where somebody else took it in the meantime. */
-async function removeStale(file: string, stale: string): Promise<void> {
-  const aside = `${file}.${process.pid}`;
-  await rename(file, aside).catch(() => {});
-  const moved = await readFile(aside, "utf8").catch(() => stale);
-  if (moved !== stale) await rename(aside, file);
-  else await rm(aside, { force: true });
+/**
+ * Removes the lock of a process that died. Only who holds the second file may: without it one could remove the lock
+ * that another has just put in its place.
+ */
+async function removeStale(file: string, stale: string, mine: string): Promise<void> {
+  const permit = `${file}.removing`;
+  const read = (path: string) => readFile(path, "utf8").catch(() => "");
+  if (await place(permit, mine)) {
+    if ((await read(file)) === stale) await rm(file, { force: true });
+    return rm(permit, { force: true });
+  }
+  const found = await read(permit);
+  const [pid = "", started = ""] = found.split(" ");
+  if (found === "" || (await isHeld(Number(pid), started)) || (await read(permit)) !== found) {
+    return systemClock.sleep(10);
+  }
+  throw new UserError(
+    `database.dir: a process died while it took the directory over. Delete ${permit} and start again.`,
+  );
 }
 
 function exists(pid: number): boolean {
