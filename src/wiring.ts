@@ -213,7 +213,6 @@ export async function wire({ live, registration, database, notifier, leases, que
       (agent) => agent.settings.submodel ?? live.current.model.submodel ?? view.modelOf(agent),
     ),
     book,
-    onBudgetReached: (reached) => tellOperators(reached.message, reached.message),
     onOutbox: (roomIds) => delivery.nudge(roomIds),
     tellOperators,
     onTurnEnded: metrics.turnEnded,

@@ -9,7 +9,7 @@ import type { AgentName, EventId, RoomId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import type { FileSystemParts } from "../vfs/file-system.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
-import type { BudgetBook, BudgetReached } from "./budget.ts";
+import type { BudgetBook } from "./budget.ts";
 import type { MeteredModel } from "./metered-model.ts";
 import type { Rights } from "./rights.ts";
 import type { Submodels } from "./submodel.ts";
@@ -38,8 +38,6 @@ export interface Mind {
   readonly book: BudgetBook;
   /** Something waits to be sent into these rooms. */
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
-  /** A turn ends for want of money. */
-  readonly onBudgetReached: (reached: BudgetReached) => void;
   /** Said in the control room, once for a key. */
   readonly tellOperators: (text: string, key: string) => void;
   /** A turn has ended here: `left` is left to another process, or to the next start. */

@@ -55,7 +55,7 @@ export async function workTurn(
     }
   } catch (error) {
     if (!(error instanceof BudgetReached)) throw error;
-    mind.onBudgetReached(error);
+    mind.tellOperators(error.message, error.message);
     return endEarly(state, "budget", error.message, budgetNotice(state, error.refusal));
   }
   return endEarly(state, "limit", `It reached its limit of ${agent.settings.maxIterations} steps.`, {

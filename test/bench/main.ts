@@ -5,6 +5,7 @@ import { burst } from "./burst.ts";
 import { footprint } from "./footprint.ts";
 import { intake } from "./intake.ts";
 import { latency } from "./latency.ts";
+import { prefix } from "./prefix.ts";
 import { render } from "./render.ts";
 import { restart } from "./restart.ts";
 import { scale } from "./scale.ts";
@@ -13,7 +14,7 @@ import { format, type Table } from "./table.ts";
 // `npm run bench`, or `npm run bench -- NAME...` for some of them.
 type Bench = (postgresUrl: string | undefined) => Promise<Table[]>;
 
-const benches: Readonly<Record<string, Bench>> = { intake, latency, burst, restart, footprint, render, scale };
+const benches: Readonly<Record<string, Bench>> = { intake, latency, burst, restart, footprint, prefix, render, scale };
 
 const { positionals } = parseArgs({ allowPositionals: true });
 const unknown = positionals.filter((name) => !Object.hasOwn(benches, name));

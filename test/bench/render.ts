@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { agentFields } from "../../src/agent/settings.ts";
 import * as ephemeris from "../../src/context/ephemeris.ts";
 import { type LayoutName, layout } from "../../src/context/layout.ts";
 import type { RoomView, World } from "../../src/context/types.ts";
@@ -54,7 +55,7 @@ async function world(rooms: number, from: number): Promise<World> {
 /** How long it takes to write down what one model call shows, with the context full. */
 export async function render(): Promise<Table[]> {
   const rows: string[][] = [];
-  for (const name of ["seed"] satisfies LayoutName[])
+  for (const name of agentFields.layout.unwrap().options)
     for (const rooms of [1, 10]) {
       // Each call of a conversation shows a little more than the one before.
       const worlds = await Promise.all(Array.from({ length: calls }, (_, n) => world(rooms, n)));

@@ -11,7 +11,7 @@ import { freePort } from "../support/free-port.ts";
 import { startTestHomeserver, type TestHomeserver } from "../support/homeserver.ts";
 import { type Credentials, register } from "../support/matrix-api.ts";
 import { createDatabase } from "../support/postgres.ts";
-import { type ModelRequest, newMessages, ScriptedModel, userText } from "../support/scripted-model.ts";
+import { type ModelRequest, newMessages, type Reply, ScriptedModel, userText } from "../support/scripted-model.ts";
 import { Person } from "./person.ts";
 
 /** Something that answers people in their rooms: the bridge, or the bot beside which it is measured. */
@@ -70,11 +70,18 @@ export class Setting {
     process.once("exit", this.#abandon);
   }
 
-  /** Neither bridge nor bot is started yet. `agents`: how many, `helper` among them. */
-  static async set(postgresUrl: string | undefined, { agents = 1 } = {}): Promise<Setting> {
+  /**
+   * Neither bridge nor bot is started yet. `agents`: how many, `helper` among them. `fields`: of each one's agent.json.
+   * `reply`: what the model answers in place of one answer to each message.
+   */
+  static async set(
+    postgresUrl: string | undefined,
+    { agents = 1, fields = {}, reply }: { agents?: number; fields?: object; reply?: Reply } = {},
+  ): Promise<Setting> {
     const port = await freePort();
     const homeserver = await startTestHomeserver({ applicationServicePort: port });
     const model = await new ScriptedModel().start();
+    if (reply) model.on(() => true, reply);
     const database = postgresUrl === undefined ? undefined : await createDatabase(postgresUrl);
     const location = database ? { url: database.url } : { dir: join(homeserver.dir, "data") };
     const names = ["helper", ...Array.from({ length: agents - 1 }, (_, index) => `agent${index + 1}`)];
@@ -88,7 +95,7 @@ export class Setting {
       model: { baseUrl: model.url, apiKey: "scripted", name: "scripted" },
       permissions: { [`@*:${homeserver.serverName}`]: "chat" },
       limits: { requester: 100_000, room: 100_000 },
-      agents: Object.fromEntries(names.map((name) => [name, { owner }])),
+      agents: Object.fromEntries(names.map((name) => [name, { ...fields, owner }])),
     };
     await writeFile(configFile, stringify(config));
     const bridge = new BridgeProcess(configFile, homeserver.applicationServiceUrl);

@@ -1,5 +1,5 @@
 import { AgentDirectory } from "../../src/agent/agent.ts";
-import { BudgetBook, type BudgetReached, type ConfiguredBudgets, type Price } from "../../src/agent/budget.ts";
+import { BudgetBook, type ConfiguredBudgets, type Price } from "../../src/agent/budget.ts";
 import { Desks } from "../../src/agent/desk.ts";
 import { Guides } from "../../src/agent/guides.ts";
 import { MeteredModel } from "../../src/agent/metered-model.ts";
@@ -30,7 +30,7 @@ export interface MindOptions {
   readonly tools: readonly AnyTool[];
   readonly budgets?: ConfiguredBudgets;
   readonly prices?: Readonly<Record<string, Price>>;
-  readonly onBudgetReached?: (reached: BudgetReached) => void;
+  readonly tellOperators?: Mind["tellOperators"];
 }
 
 /** What the turns of one process work with; the model is `m`. */
@@ -58,9 +58,8 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     model,
     submodels: new Submodels(model, () => "fast"),
     book,
-    onBudgetReached: options.onBudgetReached ?? (() => {}),
     onOutbox: () => {},
-    tellOperators: () => {},
+    tellOperators: options.tellOperators ?? (() => {}),
     onThought: () => {},
     onRead: () => {},
     onTurnEnded: () => {},
