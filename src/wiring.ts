@@ -230,6 +230,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     turns,
     agents: directory.table,
     renders: mind.renders,
+    files,
     book,
     clock,
     log,

@@ -8,10 +8,12 @@ import type { Turns } from "../database/turns.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import type { FileSystemParts } from "../vfs/file-system.ts";
 import type { BudgetBook } from "./budget.ts";
 
 /** Storing a wake and sending its job are two statements; a death between them costs this long at most. */
 const passEveryMs = 30_000;
+const passesPerHour = 120;
 
 interface WakeParts {
   readonly queue: Queue;
@@ -20,6 +22,7 @@ interface WakeParts {
   readonly turns: Turns;
   readonly agents: Agents;
   readonly renders: Renders;
+  readonly files: Pick<FileSystemParts, "forgetOld">;
   readonly book: BudgetBook;
   readonly clock: Clock;
   readonly log: Log;
@@ -29,6 +32,7 @@ interface WakeParts {
 export class WakeKeeper {
   readonly #parts: WakeParts;
   readonly #stopped = new AbortController();
+  #passes = 0;
 
   constructor(parts: WakeParts) {
     this.#parts = parts;
@@ -81,6 +85,7 @@ export class WakeKeeper {
     await this.send(await this.#parts.agents.wakeByTimer());
     await this.send(await this.#parts.turns.unread());
     await this.#parts.renders.forgetOld();
+    if (this.#passes++ % passesPerHour === 0) await this.#parts.files.forgetOld();
     await this.#parts.book.keep();
   }
 }

@@ -57,6 +57,8 @@ export type WriteOutcome =
   | { readonly state: "stale"; readonly version: number }
   /** A folder stands there, or a file where one of its folders should be. */
   | { readonly state: "blocked" }
+  /** The event that the content came with was redacted meanwhile. */
+  | { readonly state: "redacted" }
   | { readonly state: "large" }
   | { readonly state: "full" };
 
@@ -150,11 +152,12 @@ export class Files {
               union all select version from file_versions where share = ${share} and path = ${path} and write_key = ${key}) as done,
             exists (select 1 from present where content_type = ${folderType}) or exists (
               select 1 from files where share = ${share} and path = any (${folders}::text[]) and content_type <> ${folderType}) or exists (
-              select 1 from files where share = ${share} and path collate "C" >= ${`${path}/`} and path collate "C" < ${`${path}0`}) as blocked
+              select 1 from files where share = ${share} and path collate "C" >= ${`${path}/`} and path collate "C" < ${`${path}0`}) as blocked,
+            exists (select 1 from events where event_id = ${eventId} and redacted_at is not null) as redacted
           from content
         ), passed as (
           select 1 from state
-          where done is null and not blocked and version = coalesce(${expected}::int, version)
+          where done is null and not blocked and not redacted and version = coalesce(${expected}::int, version)
             and size <= coalesce(${limits?.file ?? null}::bigint, size) and used + size <= coalesce(${limits?.root ?? null}::bigint, used + size)
         ), kept as (
           insert into file_versions (${sql.unsafe(kept)}, written_at, ended_key)
@@ -175,6 +178,7 @@ export class Files {
     if (!row) throw new Error("a query without a table gave no row");
     if (row.written !== null) return { state: "written", version: row.written, size: row.size };
     if (row.blocked) return { state: "blocked" };
+    if (row.redacted) return { state: "redacted" };
     if (expected !== null && row.version !== expected) return { state: "stale", version: row.version };
     if (limits && row.size > limits.file) return { state: "large" };
     if (limits && row.used + row.size > limits.root) return { state: "full" };
@@ -218,4 +222,5 @@ interface WriteRow {
   readonly size: number;
   readonly used: number;
   readonly blocked: boolean;
+  readonly redacted: boolean;
 }

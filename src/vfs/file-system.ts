@@ -26,6 +26,8 @@ export interface FileSystemParts {
   readonly limits: { readonly file: number; readonly root: number };
   /** What has to be right before a file is written: throws a `UserError` that says what is wrong. */
   readonly check: (path: FilePath, text: string | null) => void;
+  /** Forgets versions that need not be kept any more. */
+  readonly forgetOld: () => Promise<void>;
 }
 
 export interface FileStat extends FileInfo {

@@ -24,8 +24,6 @@ export async function move(files: FileSystem, pattern: string, target: string): 
   if (moves.length === 0) throw new UserError(`Nothing fits ${pattern}.`);
   const twice = moves.find(({ to }, index) => moves.findIndex((other) => other.to === to) !== index);
   if (twice) throw new UserError(`Several files would become ${twice.to}. Nothing was moved.`);
-  const inside = moves.find(({ from, to, folder }) => folder && to.startsWith(`${from}/`));
-  if (inside) throw new UserError(`${inside.from} cannot be moved into itself.`);
   const done: Moved[] = [];
   for (const one of moves) {
     if (one.from === one.to) continue;
@@ -58,6 +56,10 @@ async function planOf(files: FileSystem, pattern: string, target: string): Promi
   }
   const to = await destinationOf(files, pattern, target);
   if (listed.length === 1 && only?.path === glob.base) return [plan(only.path, to, only.contentType)];
+  const folder = formatPath({ share: glob.share, path: glob.base });
+  if (listed.length > 0 && `${to}/`.startsWith(`${folder}/`)) {
+    throw new UserError(`${folder} cannot be moved into itself.`);
+  }
   // What is in a folder goes before the folder itself.
   return listed
     .map((file) => plan(file.path, `${to}${file.path.slice(glob.base.length)}`, file.contentType))

@@ -32,6 +32,8 @@ export const refusal = (
   switch (state) {
     case "blocked":
       return `${path} cannot be written: a folder stands there, or a file stands where one of its folders should be.`;
+    case "redacted":
+      return `${path} cannot be written: the message that the content came with was removed.`;
     case "large":
       return `${path} would be larger than ${bytes(limits.file)}, which is the most for one file.`;
     case "full":

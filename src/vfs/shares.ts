@@ -28,5 +28,6 @@ export function openShares(
     stores: { agents: files, users: files, rooms: files, system: new SystemShare(files, shipped, since) },
     limits: { file: 16 * megabyte, root: quotaMegabytes * megabyte },
     check,
+    forgetOld: () => files.forgetOld(quotaMegabytes * megabyte),
   };
 }

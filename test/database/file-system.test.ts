@@ -1,12 +1,16 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { AgentRow } from "../../src/database/agents.ts";
+import { Events } from "../../src/database/events.ts";
 import { UserError } from "../../src/lib/errors.ts";
 import type { RoomId } from "../../src/lib/ids.ts";
 import { FileSystem } from "../../src/vfs/file-system.ts";
+import { move } from "../../src/vfs/move.ts";
+import { formatPath } from "../../src/vfs/path.ts";
 import type { Actor } from "../../src/vfs/place.ts";
+import { search } from "../../src/vfs/search.ts";
 import { actorOf, shares } from "../support/actor.ts";
 import { onEachDatabase } from "../support/database.ts";
-import { addAgent, newKey, newRoom, setMember } from "../support/rows.ts";
+import { addAgent, newKey, newRoom, setMember, storeEvent } from "../support/rows.ts";
 
 onEachDatabase((database) => {
   let agent: AgentRow;
@@ -43,5 +47,131 @@ onEachDatabase((database) => {
       await Promise.all(["a", "b", "c", "d"].map((text) => open().append(path, text)));
       expect([...((await open().read(path)).text ?? "")].sort().join("")).toBe("abcd");
     });
+
+    it("of a folder that is in the way is said to be a folder", async () => {
+      await open().makeFolder(inRoom("folder"));
+      await expect(open().write(inRoom("folder"), "x")).rejects.toThrow("a folder stands there");
+      await expect(open().read(inRoom("folder"))).rejects.toThrow("is a folder");
+      expect(await open().stat(inRoom("folder"))).toMatchObject({ contentType: "inode/directory" });
+      await open().write(inRoom("file"), "x");
+      await expect(open().write(inRoom("file/below"), "x")).rejects.toThrow("a file stands where");
+      await expect(open().makeFolder(inRoom("file"))).rejects.toThrow("is there already");
+    });
+
+    it("too large for its room, or for a file, is refused with the limit", async () => {
+      const half = "x".repeat(600_000);
+      await open().write(inRoom("half"), half);
+      await expect(open().write(inRoom("other half"), half)).rejects.toThrow(
+        /all files of rooms:.* together may have 1 MB/,
+      );
+      await expect(open().write(inRoom("whole"), Buffer.alloc(17 << 20))).rejects.toThrow("larger than 16 MB");
+      await open().remove(inRoom("half"));
+    });
+
+    it("that was made by the operation itself does not count as there before", async () => {
+      const [path, key] = [inRoom("once"), newKey()];
+      await open({}, key).write(path, "one", { expected: 0 });
+      expect(await open({}, key).exists(path)).toBe(false);
+      expect(await open({}, key).write(path, "one", { expected: 0 })).toMatchObject({ version: 1 });
+      expect(await open().exists(path)).toBe(true);
+      await expect(open().write(path, "two", { expected: 0 })).rejects.toThrow("is there already");
+    });
+
+    it("that was deleted says so, and is restored in any version", async () => {
+      const path = inRoom("restored");
+      for (const text of ["one", "two", "three"]) await open().write(path, text);
+      await open().remove(path);
+      await expect(open().stat(path)).rejects.toThrow("It was deleted; kept versions: 3, 2, 1");
+      expect(await open().restore(path)).toMatchObject({ version: 4 });
+      expect(await open().read(path)).toMatchObject({ text: "three" });
+      await open().restore(path, 1);
+      expect(await open().read(path)).toMatchObject({ text: "one" });
+      await expect(open().restore(path, 9)).rejects.toThrow("Versions kept: 4, 3, 2, 1");
+    });
+
+    it("that is binary is copied as it is, and nothing is put behind it", async () => {
+      const png = Uint8Array.from([
+        0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52,
+      ]);
+      await open().write(inRoom("a.png"), png);
+      expect(await open().copy(inRoom("a.png"), inRoom("b.png"))).toMatchObject({ contentType: "image/png", size: 16 });
+      expect(Uint8Array.from((await open().read(inRoom("b.png"))).binary ?? [])).toEqual(png);
+      await expect(open().append(inRoom("a.png"), "text")).rejects.toThrow("is no text");
+    });
+
+    it("takes its event along when it is copied", async () => {
+      const { eventId } = await storeEvent(database(), { roomId: room });
+      await open().write(inRoom("of an event"), "secret", { eventId });
+      await open().copy(inRoom("of an event"), inRoom("copy"));
+      await new Events(database()).redact(eventId);
+      await expect(open().read(inRoom("copy"))).rejects.toThrow("There is no file");
+    });
+  });
+
+  describe("moving", () => {
+    const at = (name: string) => inRoom(`moving/${name}`);
+    const paths = async (folder: string) =>
+      (await open().list(at(folder))).map((file) => formatPath(file).slice(at("").length));
+
+    it("renames a file, and puts one into a folder", async () => {
+      await open().write(at("1/a.txt"), "a");
+      expect(await move(open(), at("1/a.txt"), at("1/b.txt"))).toEqual([{ from: at("1/a.txt"), to: at("1/b.txt") }]);
+      await move(open(), at("1/b.txt"), at("1/sub/"));
+      await open().makeFolder(at("1/other"));
+      await move(open(), at("1/sub/b.txt"), at("1/other"));
+      expect(await paths("1")).toEqual(["1/other", "1/other/b.txt"]);
+    });
+
+    it("takes all that fit a pattern into a folder", async () => {
+      for (const name of ["x.md", "y.md", "z.txt"]) await open().write(at(`2/${name}`), name);
+      await move(open(), at("2/*.md"), at("2/docs"));
+      expect(await paths("2")).toEqual(["2/docs/x.md", "2/docs/y.md", "2/z.txt"]);
+    });
+
+    it("takes a folder with all that is in it", async () => {
+      for (const name of ["from/a", "from/sub/b"]) await open().write(at(`3/${name}`), name);
+      await open().makeFolder(at("3/from/empty"));
+      await move(open(), at("3/from"), at("3/to"));
+      expect(await paths("3")).toEqual(["3/to/a", "3/to/empty", "3/to/sub/b"]);
+      await expect(move(open(), at("3/to"), at("3/to/sub/in"))).rejects.toThrow("into itself");
+    });
+
+    it("moves nothing where two files would become one, or nothing fits", async () => {
+      for (const name of ["one/a", "two/a"]) await open().write(at(`4/${name}`), name);
+      await expect(move(open(), at("4/*/a"), at("4/all"))).rejects.toThrow("Several files would become");
+      await expect(move(open(), at("4/nothing*"), at("4/all"))).rejects.toThrow("Nothing fits");
+      expect(await paths("4")).toEqual(["4/one/a", "4/two/a"]);
+    });
+  });
+
+  describe("what comes with the program", () => {
+    const guide = "system:/guides/clevernet.md";
+    const admin: Partial<Actor> = { by: "person", admin: true };
+
+    it("is read and listed, lies below what an admin writes, and is there again afterwards", async () => {
+      expect(await open().read(guide)).toMatchObject({ text: "# Clevernet", version: 0 });
+      expect((await open().list("system:/guides")).map(formatPath)).toEqual([guide]);
+      await open(admin).write(guide, "# Ours");
+      expect(await open().read(guide)).toMatchObject({ text: "# Ours" });
+      expect(await open().list("system:/**")).toHaveLength(1);
+      await open(admin).remove(guide);
+      expect(await open().read(guide)).toMatchObject({ text: "# Clevernet" });
+      await expect(open(admin).remove(guide)).rejects.toThrow("comes with the program");
+    });
+  });
+
+  it("what is searched for is found by name and by content, best first", async () => {
+    const at = (name: string) => inRoom(`search/${name}`);
+    await open().write(at("project-roadmap-2024.md"), "# Plan\nship it");
+    await open().write(at("notes.txt"), "the roadmap of the project\nhas a ship");
+    await open().write(at("other.txt"), "nothing");
+    const find = (query: string, mode: "filename" | "content") =>
+      search(open(), { path: at(""), query, mode, limit: 10, signal: AbortSignal.timeout(60_000) });
+    expect((await find("Roadmap project", "filename")).map(({ path }) => path)).toEqual([
+      at("project-roadmap-2024.md"),
+    ]);
+    const found = await find("ROADMAP ship", "content");
+    expect(found.map(({ path }) => path)).toEqual([at("notes.txt"), at("project-roadmap-2024.md")]);
+    expect(found[0]?.lines.map(({ number }) => number)).toEqual([1, 2]);
   });
 });

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { Events } from "../../src/database/events.ts";
 import { Files } from "../../src/database/files.ts";
+import { Knowledge } from "../../src/database/knowledge.ts";
 import { onEachDatabase } from "../support/database.ts";
-import { newKey } from "../support/rows.ts";
+import { addAgent, newKey, newRoom, storeEvent } from "../support/rows.ts";
 
 onEachDatabase((database) => {
   let count = 0;
@@ -124,5 +126,73 @@ onEachDatabase((database) => {
     expect(await paths("agents", "/", [root], 10)).toHaveLength(4);
     expect(await paths("agents", "/", ["other"], 10)).toEqual([]);
     expect(await paths("users", folder, null, 10)).toEqual([]);
+  });
+
+  describe("of a redacted event", () => {
+    it("files, versions and knowledge go", async () => {
+      const files = new Files(database());
+      const event = await storeEvent(database(), { roomId: newRoom() });
+      const { eventId } = event;
+      const [file, overwritten] = [
+        { ...newFile(), eventId },
+        { ...newFile(), eventId },
+      ];
+      await files.write(file);
+      await files.write(overwritten);
+      await files.write({ ...overwritten, text: "written anew", eventId: null });
+      const { name: agent } = await addAgent(database());
+      const knowledge = new Knowledge(database());
+      await knowledge.keep(new Map([["user", "secret"]]), { agent, wall: null, eventId });
+      await new Events(database()).redact(eventId);
+      expect(await read(file)).toBeUndefined();
+      expect(await read(overwritten)).toMatchObject({ text: "written anew" });
+      expect([...(await files.versions(file)), ...(await files.versions(overwritten))]).toEqual([]);
+      expect(await database().sql`select 1 from knowledge where event_id = ${eventId}`).toHaveLength(0);
+    });
+
+    it("nothing is written any more", async () => {
+      const event = await storeEvent(database(), { roomId: newRoom() });
+      await new Events(database()).redact(event.eventId);
+      const outcome = await new Files(database()).write({ ...newFile(), eventId: event.eventId });
+      expect(outcome).toEqual({ state: "redacted" });
+    });
+  });
+
+  describe("old versions", () => {
+    it("are forgotten after 7 days", async () => {
+      const files = new Files(database());
+      const file = newFile();
+      for (const text of ["one", "two", "three"]) await files.write({ ...file, text });
+      await database()
+        .sql`update file_versions set ended_at = now() - interval '8 days' where path = ${file.path} and version = 1`;
+      await files.forgetOld(1_000_000);
+      expect(await files.versions(file)).toMatchObject([{ version: 2 }]);
+    });
+
+    it("of a root are forgotten sooner, the oldest first, where they take too much", async () => {
+      const files = new Files(database());
+      const [file, small] = [newFile(), newFile()];
+      await files.write(small);
+      await files.write({ ...small, text: "two" });
+      for (const text of ["12345", "1234", "123", "12"]) await files.write({ ...file, text });
+      await files.forgetOld(8);
+      expect(await files.versions(file)).toMatchObject([{ version: 3 }, { version: 2 }]);
+      expect(await files.versions(small)).toMatchObject([{ version: 1 }]);
+    });
+  });
+
+  it("knowledge from a source is kept in place of what was known from it", async () => {
+    const { name: agent } = await addAgent(database());
+    const knowledge = new Knowledge(database());
+    const origin = { agent, wall: newRoom(), eventId: null };
+    const keep = (texts: Record<string, string>, inPlaceOf?: string) =>
+      knowledge.keep(new Map(Object.entries(texts)), origin, inPlaceOf);
+    await keep({ "fileChunk:a[0]": "one", "fileChunk:a[1]": "two", "fileChunk:b[0]": "three" });
+    await keep({ "fileChunk:a[0]": "new" }, "fileChunk:a[");
+    const rows = await database().sql`select source, text from knowledge where agent = ${agent} order by source`;
+    expect([...rows]).toEqual([
+      { source: "fileChunk:a[0]", text: "new" },
+      { source: "fileChunk:b[0]", text: "three" },
+    ]);
   });
 });
