@@ -1,11 +1,18 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../support/free-port.ts";
 import { startTestHomeserver, type TestHomeserver } from "../support/homeserver.ts";
 import { HttpProxy, type RequestHead } from "../support/http-proxy.ts";
 import { PostgresServer, type TestDatabase } from "../support/postgres.ts";
 import { createSharedDatabase, postgresMissing } from "../support/shared-postgres.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { createUser, type TestUser } from "../support/user.ts";
+
+it("nobody is given a port that somebody else has been given", async () => {
+  const ports = new Set<number>();
+  for (let n = 0; n < 500; n++) ports.add(await freePort());
+  expect(ports.size).toBe(500);
+});
 
 describe("homeserver", () => {
   let homeserver: TestHomeserver;
