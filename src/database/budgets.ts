@@ -142,8 +142,11 @@ export class Budgets {
   async setLimit(scope: BudgetScope, key: string, limit: Limit | null, change: Change): Promise<void> {
     await this.#database.run(
       (sql) => sql`
-        with recount as (
-          delete from spending where day = ${sql.unsafe(today)} and not exists (select 1 from reservations)
+        with counted as (
+          select * from spending where day = ${sql.unsafe(today)} and not exists (select 1 from reservations)
+          order by scope, key for update
+        ), recount as (
+          delete from spending s using counted c where s.day = c.day and s.scope = c.scope and s.key = c.key
         ), given as (
           insert into budgets (scope, key, tokens, usd, set_by)
           select ${scope}, ${key}, ${limit?.tokens ?? null}, ${limit?.usd ?? null}, ${change.actor} where ${limit !== null}

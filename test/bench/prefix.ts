@@ -20,9 +20,9 @@ interface Call {
  * A person wakes an agent thirty times, in three rooms by turns; every third wake takes two steps. How much of each
  * call was the beginning of the conversation's previous call, and need not be read again by the provider.
  */
-export async function prefix(): Promise<Table[]> {
+export async function prefix(postgresUrl: string | undefined): Promise<Table[]> {
   const rows: string[][] = [];
-  for (const name of agentFields.layout.unwrap().options) rows.push([name, ...sharesOf(await converse(name))]);
+  for (const name of agentFields.layout.unwrap().options) rows.push([name, ...sharesOf(await converse(postgresUrl, name))]);
   return [
     {
       title: `Prefix: ${wakes} wakes in ${rooms} rooms, characters in common with the conversation's previous call`,
@@ -33,7 +33,7 @@ export async function prefix(): Promise<Table[]> {
   ];
 }
 
-async function converse(layout: LayoutName): Promise<Call[]> {
+async function converse(postgresUrl: string | undefined, layout: LayoutName): Promise<Call[]> {
   const calls: Call[] = [];
   let [room, question] = ["", ""];
   const reply = (request: ModelRequest): Step => {
@@ -43,7 +43,7 @@ async function converse(layout: LayoutName): Promise<Call[]> {
       return { call: toolName(request, "FS_Tree"), arguments: { path: "agents:/helper" } };
     return say(request, room, answerTo(question), { final: true });
   };
-  const setting = await Setting.set(undefined, { fields: { layout, wakeUpTimerSeconds: null }, reply });
+  const setting = await Setting.set(postgresUrl, { fields: { layout, wakeUpTimerSeconds: null }, reply });
   try {
     await setting.bridge.start();
     const ann = await setting.person("ann");
