@@ -10,6 +10,8 @@ export interface Commandable {
   readonly input: z.ZodObject;
   /** Optional fields that are given by position as well, after the required ones. */
   readonly positional?: readonly string[];
+  /** No positional value holds a space, so that named ones may stand behind them as well. */
+  readonly namedLast?: boolean;
 }
 
 /**
@@ -23,9 +25,15 @@ export function readCommandLine(form: Commandable, line: string): Record<string,
   let left = rest;
   for (const [index, field] of positional.entries()) {
     if (left === "") break;
-    const end = index === positional.length - 1 ? left.length : left.search(/\s|$/);
+    const takesRest = index === positional.length - 1 && !form.namedLast;
+    const end = takesRest ? left.length : left.search(/\s|$/);
     values[field] = left.slice(0, end);
     left = left.slice(end).trim();
+    if (form.namedLast) {
+      const more = takeNamed(form, left);
+      Object.assign(values, more.named);
+      left = more.rest;
+    }
   }
   if (left !== "") throw new UserError(`"${left}" is too much.`);
   const read = z.strictObject(form.input.shape).safeParse(values);
@@ -39,10 +47,9 @@ export function readCommandLine(form: Commandable, line: string): Record<string,
 export function usageOf(form: Commandable, prefix: string): string {
   const positional = positionalFields(form);
   const named = Object.keys(form.input.shape).filter((field) => !positional.includes(field));
-  const words = [
-    ...named.map((field) => `[--${field}${isSwitch(form.input.shape[field]) ? "" : " …"}]`),
-    ...positional.map((field) => (form.positional?.includes(field) ? `[${field}]` : `<${field}>`)),
-  ];
+  const flags = named.map((field) => `[--${field}${isSwitch(form.input.shape[field]) ? "" : " …"}]`);
+  const places = positional.map((field) => (form.positional?.includes(field) ? `[${field}]` : `<${field}>`));
+  const words = form.namedLast ? [...places, ...flags] : [...flags, ...places];
   return [`${prefix}${form.command}`, ...words].join(" ");
 }
 

@@ -25,12 +25,16 @@ export const actorKind = (actor: string): ActorKind | undefined => {
 export const includesLevel = (level: Level, needed: Level): boolean => levels.indexOf(level) >= levels.indexOf(needed);
 
 /**
- * What `userId` may do. Only ids count, never display names. The most specific rule wins: user id, pattern (of two
- * the one with more letters), room, server. Of equals the lower level wins. Nothing that fits is `none`.
+ * What the permissions say of `userId`; undefined when no rule fits. Only ids count, never display names. The most
+ * specific rule wins: user id, pattern (of two the one with more letters), room, server. Of equals the lower level wins.
  * @param memberOf whether the user is a joined member of the room
  */
-export const levelOf = (permissions: Permissions, userId: UserId, memberOf: (roomId: RoomId) => boolean): Level => {
-  if (!isUserId(userId)) return "none";
+export const ruleFor = (
+  permissions: Permissions,
+  userId: UserId,
+  memberOf: (roomId: RoomId) => boolean,
+): Level | undefined => {
+  if (!isUserId(userId)) return undefined;
   const [best] = Object.entries(permissions)
     .flatMap(([actor, level]) => {
       const kind = actorKind(actor);
@@ -39,8 +43,11 @@ export const levelOf = (permissions: Permissions, userId: UserId, memberOf: (roo
       return { rank: kinds.indexOf(kind), letters, level };
     })
     .sort((a, b) => a.rank - b.rank || b.letters - a.letters || levels.indexOf(a.level) - levels.indexOf(b.level));
-  return best?.level ?? "none";
+  return best?.level;
 };
+
+/** What `userId` may do: where no rule fits, nothing. */
+export const levelOf = (...who: Parameters<typeof ruleFor>): Level => ruleFor(...who) ?? "none";
 
 const fits = (kind: ActorKind, actor: string, userId: UserId, memberOf: (roomId: RoomId) => boolean): boolean => {
   switch (kind) {

@@ -4,7 +4,7 @@ import type { PermissionRow, PermissionTable } from "../database/permissions.ts"
 import type { Rooms } from "../database/rooms.ts";
 import { UserError } from "../lib/errors.ts";
 import type { RoomId, UserId } from "../lib/ids.ts";
-import { actorKind, type Level, levelOf, levels, type Permissions } from "./permissions.ts";
+import { actorKind, type Level, levels, type Permissions, ruleFor } from "./permissions.ts";
 
 /**
  * Who may do what on this bridge, now. The permissions are kept in memory, as asking is part of every event; a change
@@ -59,8 +59,12 @@ export class Rights {
   }
 
   async of(userId: UserId): Promise<Level> {
-    const joined = this.#roomActors.length > 0 ? await this.#rooms.joinedRooms(userId) : [];
-    return levelOf(this.#permissions, userId, (roomId) => joined.includes(roomId));
+    return (await this.#ruleFor(userId)) ?? "none";
+  }
+
+  /** Somebody has said `none` of them: what they say is shown to no agent, and answered by none. */
+  async ignores(userId: UserId): Promise<boolean> {
+    return (await this.#ruleFor(userId)) === "none";
   }
 
   /** The least of what several may do; nobody may do nothing. */
@@ -74,6 +78,11 @@ export class Rights {
     return Object.entries(this.#permissions)
       .filter(([actor, level]) => level === "admin" && actorKind(actor) === "user")
       .map(([actor]) => actor as UserId);
+  }
+
+  async #ruleFor(userId: UserId): Promise<Level | undefined> {
+    const joined = this.#roomActors.length > 0 ? await this.#rooms.joinedRooms(userId) : [];
+    return ruleFor(this.#permissions, userId, (roomId) => joined.includes(roomId));
   }
 
   async #changed(): Promise<void> {

@@ -46,6 +46,7 @@ export const commands = [
       name,
       erase: z.boolean().optional().describe("Also deletes all that the agent knew, and hides what it said"),
     }),
+    namedLast: true,
     async run({ name, erase = false }, context) {
       const { audit, directory, event, lifecycle } = context;
       const known = await audit.find(event.eventId);

@@ -19,6 +19,7 @@ export async function hydrate(
   join: StoredEvent,
   agent: UserId,
   kindOf: KindOf,
+  ignores: (userId: UserId) => Promise<boolean>,
 ): Promise<void> {
   const as = { userId: agent };
   const [state, page] = await Promise.all([
@@ -42,9 +43,11 @@ export async function hydrate(
   const before = past
     .slice(joinAt + 1)
     .filter((event) => event.type === "m.room.message" && event.content.body !== undefined);
+  const ignored = await Promise.all(before.map((event) => ignores(event.sender)));
+  const shown = before.filter((_, index) => !ignored[index]);
   const floor = await database.events.positionBefore(join.roomId, join.position);
-  const step = (join.position - floor) / (before.length + 1);
-  const placed = before.toReversed().map((event, index) => asIncoming(event, floor + step * (index + 1)));
+  const step = (join.position - floor) / (shown.length + 1);
+  const placed = shown.toReversed().map((event, index) => asIncoming(event, floor + step * (index + 1)));
   await database.events.store(placed, "history");
   await database.rooms.markAsHistory(
     join.roomId,

@@ -59,9 +59,14 @@ export class Judge {
     return agentName(userId, this.#parts.serverName) === undefined ? "human" : "agent";
   };
 
+  /** Agents and the bot are never ignored. */
+  readonly ignores = async (userId: UserId): Promise<boolean> =>
+    this.kindOf(userId) === "human" && this.#parts.rights.ignores(userId);
+
   async judge(event: PendingEvent): Promise<Effects> {
     if (event.source === "history") return { shownChars: lengthOf(event) };
     const projected = project(event, this.kindOf);
+    if (says(event) && (await this.ignores(event.sender))) return projected;
     const room = await this.#parts.rooms.context(event.roomId);
     if (room.kind === "thoughts") return { ...projected, outbox: await answerMembership(event, room, this.#parts) };
     switch (event.type) {
@@ -232,6 +237,9 @@ export class Judge {
       await this.#parts.events.redact(target.eventId);
   }
 }
+
+/** Says something to those in the room: who comes and goes, and what is taken back, is known of the ignored as well. */
+const says = (event: StoredEvent): boolean => event.type !== "m.room.member" && event.type !== "m.room.redaction";
 
 const lengthOf = (event: StoredEvent): number =>
   typeof event.content.body === "string" ? event.content.body.length : 0;

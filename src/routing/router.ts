@@ -98,7 +98,7 @@ export class Router {
     const isAgent = membership !== undefined && agentName(member, serverName) !== undefined;
     // The join is projected by what is read; only a first join has something to read.
     if (isAgent && membership === "join" && (await rooms.membership(event.roomId, member)) !== "join") {
-      await hydrate(client, { events, rooms }, event, member, judge.kindOf);
+      await hydrate(client, { events, rooms }, event, member, judge.kindOf, judge.ignores);
     }
     const effects = await judge.judge(event);
     const woken = await settle(database, event, effects);

@@ -24,6 +24,35 @@ const remember = defineTool({
 const bare = defineTool({ ...remember, name: "Bare", command: "bare", input: z.object({}) });
 const read = (line: string) => readCommandLine(remember, line);
 
+describe("a command line whose positional values hold no spaces", () => {
+  const create = {
+    command: "create",
+    description: "Makes something.",
+    input: z.object({
+      name: z.string().describe("Its name"),
+      model: z.string().describe("Its model").optional(),
+      erase: z.boolean().describe("Whether").optional(),
+      number: z.string().describe("Which").optional(),
+    }),
+    positional: ["number"],
+    namedLast: true,
+  };
+
+  it.each([
+    ["named behind", 'x --model "a b" --erase', { name: "x", model: "a b", erase: true }],
+    ["named before and behind", "--model a x 3 --erase", { name: "x", model: "a", number: "3", erase: true }],
+    ["named between", "x --model a 3", { name: "x", model: "a", number: "3" }],
+    ["optional by position", "x 3", { name: "x", number: "3" }],
+  ])("is read: %s", (_how, line, values) => {
+    expect(readCommandLine(create, line)).toEqual(values);
+  });
+
+  it("has a usage with the names last, and says what is too much", () => {
+    expect(usageOf(create, "!")).toBe("!create <name> [number] [--model …] [--erase]");
+    expect(() => readCommandLine(create, "x 3 4")).toThrow('"4" is too much.');
+  });
+});
+
 describe("a command line", () => {
   it.each([
     ["by position, the last takes the rest", "5 Mia likes  tea", { importance: 5, fact: "Mia likes  tea" }],

@@ -1,15 +1,18 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Level, Permissions } from "../../src/agent/permissions.ts";
+import { requesters } from "../../src/agent/cause.ts";
+import { type Level, levels, type Permissions } from "../../src/agent/permissions.ts";
 import { differencesOf, Rights } from "../../src/agent/rights.ts";
+import { Agents } from "../../src/database/agents.ts";
 import { Audit } from "../../src/database/audit.ts";
 import type { Notifier } from "../../src/database/notify.ts";
 import { nobodyElse } from "../../src/database/notify.ts";
 import { PermissionTable } from "../../src/database/permissions.ts";
 import { Rooms } from "../../src/database/rooms.ts";
+import type { TakenWake } from "../../src/database/turns.ts";
 import type { RoomId, UserId } from "../../src/lib/ids.ts";
 import { onEachDatabase } from "../support/database.ts";
 import { eventually } from "../support/poll.ts";
-import { newKey, newRoom, setMember } from "../support/rows.ts";
+import { addAgent, newKey, newRoom, setMember } from "../support/rows.ts";
 
 const [ann, ben] = ["@ann:a.org", "@ben:a.org"] as UserId[] as [UserId, UserId];
 
@@ -118,6 +121,45 @@ onEachDatabase((database) => {
       const outcomes = await Promise.allSettled(each);
       expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
       expect(rights.admins).toHaveLength(1);
+    });
+  });
+
+  describe("for whom a turn acts", () => {
+    const people = Object.fromEntries(levels.map((level) => [level, `@${level}:a.org` as UserId]));
+    const wake = (requester: UserId | undefined): TakenWake => ({ requester: requester ?? null }) as TakenWake;
+    beforeEach(() => rights.configure(Object.fromEntries(levels.map((level) => [`@${level}:a.org`, level]))));
+    const mayDo = (wakes: readonly TakenWake[], owner: UserId) => rights.leastOf(requesters(wakes, owner));
+
+    const pairs = levels.flatMap((one, i) => levels.map((other, j) => ({ one, other, least: i < j ? one : other })));
+    it.each(pairs)("for somebody with $one and somebody with $other, whose turn has: $least", async (pair) => {
+      const wakes = [wake(people[pair.one]), wake(people[pair.other])];
+      expect(await mayDo(wakes, "@admin:a.org" as UserId)).toBe(pair.least);
+    });
+
+    it.each(levels)("where nobody caused it, for the owner, who has %s", async (level) => {
+      expect(await mayDo([wake(undefined)], `@${level}:a.org` as UserId)).toBe(level);
+    });
+
+    it("when the timer rings, for the owner", async () => {
+      const agent = await addAgent(database());
+      const agents = new Agents(database());
+      await agents.setTimer(agent.name, 0);
+      await agents.wakeByTimer();
+      const [row] = await database().sql`select requester from wakes where agent = ${agent.name}`;
+      expect(row?.requester).toBe(agent.owner);
+    });
+  });
+
+  describe("to be ignored", () => {
+    it.each<[string, Permissions, boolean]>([
+      ["whom no rule names", {}, false],
+      ["who is named with none", { [ben]: "none" }, true],
+      ["whose homeserver is named with none", { "a.org": "none" }, true],
+      ["who may chat, although their homeserver is named with none", { [ben]: "chat", "a.org": "none" }, false],
+    ])("%s", async (_who, permissions, ignored) => {
+      await rights.configure(permissions);
+      expect(await rights.ignores(ben)).toBe(ignored);
+      expect(await rights.of(ben)).toBe(permissions[ben] ?? "none");
     });
   });
 
