@@ -11,7 +11,7 @@ interface Difference {
 }
 
 /** What can be changed while the bridge runs; the rest is read at the next start. */
-const live = ["permissions", "controlRoom", "model", "logLevel"];
+const live = ["permissions", "controlRoom", "model", "budgets", "prices", "limits", "logLevel"];
 /** Agents are made from the configuration and not changed by it; the others are not written in the file. */
 const passed = ["agents", "file", "warnings"];
 

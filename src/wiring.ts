@@ -187,7 +187,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     quotaMegabytes: config.files.quotaMegabytes,
     check: checkDefinition,
   });
-  const book = new BudgetBook(new Budgets(database), config.budgets, config.prices);
+  const book = new BudgetBook(new Budgets(database), () => live.current);
   const counted = metrics.measured(liveModel(live, clock, log), book, clock);
   const model = new MeteredModel({ model: counted, book, clock, log });
   const desks = new Desks(database, files.stores, new Guides(shipped, serverName));
@@ -259,7 +259,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     botUserId: client.botUserId,
     sensors: await loadAll<Sensor>("sensors", "sensor"),
     command: commands.handle,
-    throttle: new Throttle(config.limits, clock),
+    throttle: new Throttle(() => live.current.limits, clock),
     bot: controlRoom,
   });
   const router = new Router({

@@ -37,6 +37,12 @@ export interface Price {
   readonly completion: number;
 }
 
+interface Configured {
+  readonly budgets: ConfiguredBudgets;
+  /** By the model's name. */
+  readonly prices: Readonly<Record<string, Price>>;
+}
+
 /** A budget does not allow the call, or what has arrived of its answer. */
 export class BudgetReached extends UserError {
   readonly refusal: Refusal;
@@ -65,21 +71,15 @@ const settings = { agent: "agents", room: "rooms", requester: "requesters" } as 
 /** Which limits hold now, and what a call is likely to cost. */
 export class BudgetBook {
   readonly table: Budgets;
-  #configured: ConfiguredBudgets;
-  #prices: Readonly<Record<string, Price>>;
+  readonly #now: () => Configured;
   #set = new Map<string, SetLimit>();
   /** US dollars per token, as reported, of models without a configured price. */
   readonly #learned = new Map<string, number>();
 
-  constructor(table: Budgets, configured: ConfiguredBudgets, prices: Readonly<Record<string, Price>>) {
+  /** `now`: the configuration, which may be another at any time. */
+  constructor(table: Budgets, now: () => Configured) {
     this.table = table;
-    this.#configured = configured;
-    this.#prices = prices;
-  }
-
-  configure(configured: ConfiguredBudgets, prices: Readonly<Record<string, Price>>): void {
-    this.#configured = configured;
-    this.#prices = prices;
+    this.#now = now;
   }
 
   async start(): Promise<void> {
@@ -162,14 +162,14 @@ export class BudgetBook {
   }
 
   #configuredFor(scope: BudgetScope): Readonly<Record<string, Limit>> {
-    const { bridge } = this.#configured;
-    return scope === "bridge" ? (bridge ? { "": bridge } : {}) : (this.#configured[settings[scope]] ?? {});
+    const { bridge, ...others } = this.#now().budgets;
+    return scope === "bridge" ? (bridge ? { "": bridge } : {}) : (others[settings[scope]] ?? {});
   }
 
   /** What a call of this size costs; no dollars where nobody knows the price. */
   estimate(model: string, promptTokens: number, completionTokens: number): Amount {
     const tokens = promptTokens + completionTokens;
-    const price = this.#prices[model];
+    const price = this.#now().prices[model];
     const usd = price
       ? (promptTokens * price.prompt + completionTokens * price.completion) / 1e6
       : tokens * (this.#learned.get(model) ?? 0);
@@ -179,7 +179,7 @@ export class BudgetBook {
   /** The usage with its cost, where the provider reports one or the price is configured; learns from it. */
   priced(model: string, usage: Usage): Usage {
     const { promptTokens, cachedTokens, completionTokens, costUsd } = usage;
-    const price = this.#prices[model];
+    const price = this.#now().prices[model];
     if (costUsd !== undefined) {
       const perToken = costUsd / Math.max(1, promptTokens + completionTokens);
       this.#learned.set(model, ((this.#learned.get(model) ?? perToken) * 4 + perToken) / 5);

@@ -17,9 +17,10 @@ export class Throttle {
   readonly #people: Buckets;
   readonly #rooms: Buckets;
 
-  constructor(limits: WakeLimits, clock: Clock) {
-    this.#people = new Buckets(limits.requester, clock);
-    this.#rooms = new Buckets(limits.room, clock);
+  /** `limits`: as they are now. */
+  constructor(limits: () => WakeLimits, clock: Clock) {
+    this.#people = new Buckets(() => limits().requester, clock);
+    this.#rooms = new Buckets(() => limits().room, clock);
   }
 
   admit(person: UserId, roomId: RoomId): Admission {
@@ -45,11 +46,11 @@ interface Bucket {
 const bucketsMax = 10_000;
 
 class Buckets {
-  readonly #perMinute: number;
+  readonly #perMinute: () => number;
   readonly #clock: Clock;
   readonly #buckets = new Map<string, Bucket>();
 
-  constructor(perMinute: number, clock: Clock) {
+  constructor(perMinute: () => number, clock: Clock) {
     this.#perMinute = perMinute;
     this.#clock = clock;
   }
@@ -59,21 +60,22 @@ class Buckets {
     let bucket = this.#buckets.get(key);
     if (!bucket) {
       if (this.#buckets.size >= bucketsMax) this.#forget(now);
-      bucket = { left: this.#perMinute, at: now, told: false };
+      bucket = { left: this.#perMinute(), at: now, told: false };
       this.#buckets.set(key, bucket);
     }
     bucket.left = this.#leftIn(bucket, now);
     bucket.at = now;
-    if (bucket.left === this.#perMinute) bucket.told = false;
+    if (bucket.left === this.#perMinute()) bucket.told = false;
     return bucket;
   }
 
   #leftIn({ left, at }: Bucket, now: number): number {
-    return Math.min(this.#perMinute, left + ((now - at) / 60_000) * this.#perMinute);
+    const perMinute = this.#perMinute();
+    return Math.min(perMinute, left + ((now - at) / 60_000) * perMinute);
   }
 
   #forget(now: number): void {
     for (const [key, bucket] of this.#buckets)
-      if (this.#leftIn(bucket, now) === this.#perMinute) this.#buckets.delete(key);
+      if (this.#leftIn(bucket, now) === this.#perMinute()) this.#buckets.delete(key);
   }
 }

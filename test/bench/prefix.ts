@@ -22,7 +22,8 @@ interface Call {
  */
 export async function prefix(postgresUrl: string | undefined): Promise<Table[]> {
   const rows: string[][] = [];
-  for (const name of agentFields.layout.unwrap().options) rows.push([name, ...sharesOf(await converse(postgresUrl, name))]);
+  for (const name of agentFields.layout.unwrap().options)
+    rows.push([name, ...sharesOf(await converse(postgresUrl, name))]);
   return [
     {
       title: `Prefix: ${wakes} wakes in ${rooms} rooms, characters in common with the conversation's previous call`,

@@ -174,7 +174,7 @@ onEachDatabase((database) => {
         directory: new AgentDirectory(database(), systemClock, silentLog),
         rights: await rightsOf(database(), {}),
         sensors: [],
-        throttle: new Throttle({ requester: 1_000, room: 1_000 }, systemClock),
+        throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
         command: async () => undefined,
         bot: { onInvite: async () => [], onMessage: async () => [], onUnknownAgent: async () => [] },
         serverName: "test",

@@ -8,7 +8,7 @@ const [here, there] = ["!here", "!there"] as RoomId[] as [RoomId, RoomId];
 const throttle = (limits: { requester: number; room: number }) => {
   let now = 0;
   const clock = { now: () => new Date(now), monotonic: () => now, sleep: async () => {} };
-  const made = new Throttle(limits, clock);
+  const made = new Throttle(() => limits, clock);
   const admitted = (person: UserId, room: RoomId, times: number) =>
     Array.from({ length: times }, () => made.admit(person, room)).filter((admission) => admission === "admitted")
       .length;

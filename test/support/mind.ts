@@ -36,7 +36,7 @@ export interface MindOptions {
 /** What the turns of one process work with; the model is `m`. */
 export function mindOf(database: Database, options: MindOptions): Mind {
   const [clock, log, rooms] = [systemClock, silentLog, new Rooms(database)];
-  const book = new BudgetBook(new Budgets(database), options.budgets ?? {}, options.prices ?? {});
+  const book = new BudgetBook(new Budgets(database), () => ({ budgets: {}, prices: {}, ...options }));
   const chat = createChatModel({ baseUrl: options.modelUrl, apiKey: "", clock, log });
   const model = new MeteredModel({ model: chat, book, clock, log });
   const files = shares(database);
