@@ -30,17 +30,18 @@ import type { Queue } from "./database/queue.ts";
 import { Renders } from "./database/renders.ts";
 import { Rooms } from "./database/rooms.ts";
 import { Turns } from "./database/turns.ts";
+import { Uploads } from "./database/uploads.ts";
 import { health } from "./health.ts";
 import type { Clock } from "./lib/clock.ts";
 import { messageOf } from "./lib/errors.ts";
-import { digest } from "./lib/ids.ts";
+import type { RoomId } from "./lib/ids.ts";
 import type { Log } from "./lib/log.ts";
 import type { LiveConfig } from "./live-config.ts";
 import { liveModel } from "./live-model.ts";
 import { loadAll, loadShipped } from "./load.ts";
 import { createApplicationService } from "./matrix/appservice.ts";
 import { agentName } from "./matrix/message.ts";
-import type { Registration } from "./matrix/registration.ts";
+import { botDeviceOf, type Registration } from "./matrix/registration.ts";
 import { HomeserverWatch } from "./matrix/watch.ts";
 import { createMetrics } from "./metrics.ts";
 import { ControlRoom } from "./rooms/control-room.ts";
@@ -120,26 +121,28 @@ export async function wire({ live, registration, database, notifier, leases, que
   const tellOperators = (text: string, key: string): void => controlRoom.tellOperators(text, key);
   const intake = new Intake(events, log, (roomIds) => router.route(roomIds), tellOperators);
 
-  const reconciler = new Reconciler({
+  const shared = {
     client,
     directory,
-    events,
     rooms,
-    outbox,
-    leases,
     rights,
     clock,
     log,
+    onOutbox: (roomIds: readonly RoomId[]) => delivery.nudge(roomIds),
+  };
+  const reconciler = new Reconciler({
+    ...shared,
+    events,
+    outbox,
+    leases,
     onStored: (roomIds) => router.route(roomIds),
-    onOutbox: (roomIds) => delivery.nudge(roomIds),
     onFound: (count) => metrics.swept.inc(count),
   });
-  const botDevice = `CLEVERNET${digest("bot", registration.as_token)
-    .replace(/[^A-Za-z0-9]/g, "")
-    .slice(0, 8)
-    .toUpperCase()}`;
+  const botDevice = botDeviceOf(registration);
+  const uploads = new Uploads(database);
   const delivery = new Delivery({
     outbox,
+    uploads,
     leases,
     client,
     clock,
@@ -153,17 +156,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     tellOperators,
     onSettled: (outcome) => metrics.outbox.inc({ outcome }),
   });
-  const thoughts = new ThoughtsRooms({
-    client,
-    directory,
-    history,
-    rooms,
-    rights,
-    serverName,
-    clock,
-    log,
-    onOutbox: (roomIds) => delivery.nudge(roomIds),
-  });
+  const thoughts = new ThoughtsRooms({ ...shared, history, serverName });
   const controlRoom = new ControlRoom({
     prefix: commandPrefix,
     serverName,
@@ -203,6 +196,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     knowledge,
     windows: { desks, sources: { search: searchSource } },
     media: new MediaTable(database),
+    uploads,
     turns,
     view,
     toolbox,

@@ -4,6 +4,7 @@ import type { MediaTable } from "../database/media.ts";
 import type { Renders } from "../database/renders.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { Turns } from "../database/turns.ts";
+import type { Uploads } from "../database/uploads.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { AgentName, EventId, RoomId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
@@ -29,6 +30,7 @@ export interface Mind {
   readonly knowledge: Knowledge;
   readonly windows: WindowParts;
   readonly media: MediaTable;
+  readonly uploads: Uploads;
   readonly turns: Turns;
   readonly renders: Renders;
   readonly view: View;

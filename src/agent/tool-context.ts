@@ -57,10 +57,13 @@ export function filesFor(
 
 /** Everything that a tool may use, for models' calls and people's commands alike. */
 export async function toolContext(
-  mind: Pick<Mind, "clock" | "directory" | "files" | "knowledge" | "rights" | "rooms" | "submodels" | "windows">,
+  mind: Pick<
+    Mind,
+    "clock" | "directory" | "files" | "knowledge" | "rights" | "rooms" | "submodels" | "uploads" | "windows"
+  >,
   origin: Origin,
 ): Promise<ToolContext> {
-  const { clock, directory, files, knowledge, rights, rooms, submodels, windows } = mind;
+  const { clock, directory, files, knowledge, rights, rooms, submodels, uploads, windows } = mind;
   const level = await rights.leastOf(origin.requesters);
   const own = { submodel: submodels.for(origin), files: filesFor(files, origin, level) };
   return {
@@ -70,6 +73,8 @@ export async function toolContext(
     now: clock.now(),
     rooms,
     agents: directory,
+    filesIn: (roomId) => filesFor(files, { ...origin, roomId }, level),
+    uploads,
     knowledge,
     windows: new WindowDesk(windows, { ...origin, ...own }),
   };

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { Knowledge } from "../database/knowledge.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Rooms } from "../database/rooms.ts";
+import type { Uploads } from "../database/uploads.ts";
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
 import type { FileSystem } from "../vfs/file-system.ts";
@@ -37,6 +38,10 @@ export interface ToolContext {
   readonly submodel: Submodel;
   /** Files as those for whom it is done may use them. What is read of them is counted to the outcome's sources. */
   readonly files: FileSystem;
+  /** The same for what the people of another room will see: only what they may read. */
+  readonly filesIn: (roomId: RoomId) => FileSystem;
+  /** Files that rows of the outbox of kind `media` carry, under the row's key. */
+  readonly uploads: Pick<Uploads, "keep">;
   readonly knowledge: Knowledge;
   /** What is open on the desk of the conversation. */
   readonly windows: WindowDesk;

@@ -191,7 +191,9 @@ export class Events {
           update events set content = '{}', media = null, redacted_at = coalesce(redacted_at, now())
           where event_id = ${target} or replaces = ${target}
         ), sent as (
-          update outbox set content = '{}' where event_id = ${target} and state = 'sent' returning turn_id
+          update outbox set content = '{}' where event_id = ${target} and state = 'sent' returning turn_id, key
+        ), unsent as (
+          delete from uploads where key in (select key from sent)
         ), forgotten as (
           delete from ephemeris where turn_id in (select turn_id from sent)
         ), deleted as (

@@ -2,8 +2,11 @@ import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database, Json, Sql } from "./connection.ts";
 import { type Proof, stillHeld } from "./shards.ts";
 
-/** `message` is a room event with a frozen content, `file` a text that is uploaded first; `join` and `leave` may carry a reason. */
-type OutboxKind = "message" | "file" | "join" | "leave" | "profile";
+/**
+ * `message` and `reaction` are room events with a frozen content; `file` is a text and `media` any file, uploaded first
+ * (see `Uploads`); `join` and `leave` may carry a reason.
+ */
+type OutboxKind = "message" | "file" | "media" | "reaction" | "join" | "leave" | "profile";
 
 export interface OutboxDraft {
   /** Unique for the thing to send; transaction id towards the homeserver, and our content key in the event. */

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { stringify } from "yaml";
 import { z } from "zod";
 import { messageOf, UserError } from "../lib/errors.ts";
-import { secret } from "../lib/ids.ts";
+import { digest, secret } from "../lib/ids.ts";
 import { problemsOf } from "../lib/problems.ts";
 import { parseYaml } from "../lib/yaml.ts";
 
@@ -148,3 +148,9 @@ const readText = (file: string): Promise<string> =>
     const remedy = "Copy it from where the homeserver reads it, or make all files anew in another folder";
     throw new UserError(`${file} cannot be read (${messageOf(error)}). ${remedy}: npm run clevernet -- init --dir DIR`);
   });
+
+/** The device under which the bot sends: the same as long as the tokens are. */
+export const botDeviceOf = ({ as_token }: Registration): string => {
+  const letters = digest("bot", as_token).replace(/[^A-Za-z0-9]/g, "");
+  return `CLEVERNET${letters.slice(0, 8).toUpperCase()}`;
+};

@@ -1,6 +1,7 @@
 import { systemEvent } from "../context/ephemeris.ts";
 import type { Leases } from "../database/leases.ts";
 import type { Outbox, OutboxRow } from "../database/outbox.ts";
+import type { Uploads } from "../database/uploads.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
@@ -9,12 +10,15 @@ import { Mailbox } from "../lib/mailbox.ts";
 import { render } from "../lmml/render.ts";
 import { HomeserverError, type MatrixClient, type Sender } from "../matrix/client.ts";
 
+import { uploadFiles, uploadText } from "./upload.ts";
+
 const rowsAtOnce = 10;
 /** 1, 2, 4 … seconds between attempts, up to this. */
 const longestPauseMs = 60_000;
 
 export interface DeliveryParts {
   readonly outbox: Outbox;
+  readonly uploads: Uploads;
   readonly leases: Leases;
   readonly client: MatrixClient;
   readonly clock: Clock;
@@ -143,28 +147,20 @@ export class Delivery {
         );
         return undefined;
       case "file":
-        return client.send(as, row.roomId, "m.room.message", row.key, await this.#uploaded(as, content));
+        return client.send(as, row.roomId, "m.room.message", row.key, await uploadText(client, as, content));
+      case "media":
+        return client.send(
+          as,
+          row.roomId,
+          "m.room.message",
+          row.key,
+          await uploadFiles(client, this.#parts.uploads, as, row),
+        );
+      case "reaction":
+        return react(client, as, row, content);
       case "message":
         return client.send(as, row.roomId, "m.room.message", row.key, content);
     }
-  }
-
-  async #uploaded(as: Sender, content: Record<string, unknown>): Promise<Record<string, unknown>> {
-    const text = Buffer.from(String(content.text));
-    const name = String(content.name);
-    const url = await this.#parts.client.upload(as, text, "text/markdown", name);
-    return {
-      msgtype: "m.file",
-      body: name,
-      filename: name,
-      url,
-      info: { mimetype: "text/markdown", size: text.length },
-      "m.mentions": {},
-      "org.clevernet.key": content["org.clevernet.key"],
-      ...(typeof content.threadId === "string" && {
-        "m.relates_to": { rel_type: "m.thread", event_id: content.threadId },
-      }),
-    };
   }
 
   #later(roomId: RoomId, pauseMs: number): void {
@@ -179,3 +175,10 @@ export class Delivery {
     );
   }
 }
+
+/** The same reaction a second time is refused by the homeserver: it is there. */
+const react = (client: MatrixClient, as: Sender, row: OutboxRow, content: Record<string, unknown>) =>
+  client.send(as, row.roomId, "m.reaction", row.key, content).catch((error: unknown) => {
+    if (error instanceof HomeserverError && error.errcode === "M_DUPLICATE_ANNOTATION") return undefined;
+    throw error;
+  });

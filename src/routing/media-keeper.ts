@@ -20,7 +20,7 @@ const attemptsMost = 10;
 /** For what a process left behind that died, and for what another one could not tell us of. */
 const passEveryMs = 60_000;
 
-export interface MediaKeeperParts extends Pick<Mind, "media" | "files" | "clock" | "log"> {
+export interface MediaKeeperParts extends Pick<Mind, "media" | "uploads" | "files" | "clock" | "log"> {
   readonly client: Pick<MatrixClient, "access">;
   /** Larger files are not taken. */
   readonly maxMegabytes: number;
@@ -60,6 +60,7 @@ export class MediaKeeper {
     while (!this.#stopped.signal.aborted) {
       await this.#parts.clock.sleep(passEveryMs, this.#stopped.signal).catch(() => {});
       this.nudge();
+      await this.#parts.uploads.forgetOld().catch((error: unknown) => this.#parts.log.warn(messageOf(error)));
     }
   }
 

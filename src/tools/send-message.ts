@@ -1,9 +1,9 @@
 import { z } from "zod";
+import { roomToSpeakIn, threadToSpeakIn } from "../agent/room.ts";
 import { utter } from "../agent/speech.ts";
 import { defineTool } from "../agent/tool.ts";
 import { eventTime } from "../context/time.ts";
-import { UserError } from "../lib/errors.ts";
-import { type EventId, HOME, type RoomId } from "../lib/ids.ts";
+import type { EventId, RoomId } from "../lib/ids.ts";
 import { splitUserId } from "../lib/matrix-id.ts";
 import { element } from "../lmml/element.ts";
 
@@ -23,15 +23,10 @@ export const tool = defineTool({
     final: z.boolean().describe("true: nothing is left to do after this, and the turn ends").optional(),
     content: z.string().trim().min(1).describe("What to say"),
   }),
-  async run({ content, final, replyTo, ...input }, { agent, key, now, rooms, roomId: here, threadId: hereThread }) {
-    const roomId = (input.roomId ?? here) as RoomId;
-    if (roomId === HOME) throw new UserError("Name the room to speak in: there is no room here.");
-    const { agents, state } = await rooms.context(roomId);
-    if (!agents.some(({ userId, membership }) => userId === agent.userId && membership === "join")) {
-      throw new UserError(`You are not in the room ${roomId}. Speak in one of the rooms that you are shown.`);
-    }
-    if (state["m.room.encryption"]) throw new UserError(`The room ${roomId} is encrypted: you cannot speak there.`);
-    const threadId = (input.threadId ?? (roomId === here ? hereThread : undefined)) as EventId | undefined;
+  async run({ content, final, replyTo, roomId: named, threadId: thread }, context) {
+    const { agent, key, now, rooms } = context;
+    const roomId = await roomToSpeakIn(named, context);
+    const threadId = threadToSpeakIn(thread, roomId, context);
     const members = content.includes("@") ? await rooms.joined(roomId) : [];
     const outbox = utter({
       sender: agent.userId,

@@ -26,3 +26,13 @@ export async function upload(
   if (!response.ok) throw new Error(`the upload was answered ${response.status}: ${await response.text()}`);
   return String(((await response.json()) as { content_uri: string }).content_uri);
 }
+
+/** The file behind an mxc:// address, as a client reads it. */
+export async function downloadAs(homeserver: TestHomeserver, user: TestUser, mxc: unknown): Promise<Buffer> {
+  const path = String(mxc).slice("mxc://".length);
+  const response = await fetch(`${homeserver.url}/_matrix/client/v1/media/download/${path}`, {
+    headers: { authorization: `Bearer ${user.credentials.accessToken}` },
+  });
+  if (!response.ok) throw new Error(`the download of ${path} was answered ${response.status}`);
+  return Buffer.from(await response.arrayBuffer());
+}

@@ -18,6 +18,7 @@ import { MediaTable } from "../../src/database/media.ts";
 import { Renders } from "../../src/database/renders.ts";
 import { Rooms } from "../../src/database/rooms.ts";
 import { Turns } from "../../src/database/turns.ts";
+import { Uploads } from "../../src/database/uploads.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createChatModel } from "../../src/model/chat.ts";
@@ -64,6 +65,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     onRead: () => {},
     onTurnEnded: () => {},
     media: new MediaTable(database),
+    uploads: new Uploads(database),
     showWork: () => () => {},
   };
 }

@@ -1,0 +1,19 @@
+import { UserError } from "../lib/errors.ts";
+import { type EventId, HOME, type RoomId } from "../lib/ids.ts";
+import type { ToolContext } from "./tool.ts";
+
+/** The room in which a call speaks: the one it names, or the conversation's own. Throws a `UserError` where it cannot. */
+export async function roomToSpeakIn(named: string | undefined, { agent, roomId: here, rooms }: ToolContext) {
+  const roomId = (named ?? here) as RoomId;
+  if (roomId === HOME) throw new UserError("Name the room to speak in: there is no room here.");
+  const { agents, state } = await rooms.context(roomId);
+  if (!agents.some(({ userId, membership }) => userId === agent.userId && membership === "join")) {
+    throw new UserError(`You are not in the room ${roomId}. Speak in one of the rooms that you are shown.`);
+  }
+  if (state["m.room.encryption"]) throw new UserError(`The room ${roomId} is encrypted: you cannot speak there.`);
+  return roomId;
+}
+
+/** The thread in which a call speaks: the one it names; in the conversation's own room, that of the conversation. */
+export const threadToSpeakIn = (named: string | undefined, roomId: RoomId, context: ToolContext): EventId | undefined =>
+  (named as EventId | undefined) ?? (roomId === context.roomId ? context.threadId : undefined);

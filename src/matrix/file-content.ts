@@ -1,0 +1,66 @@
+import type { EventId } from "../lib/ids.ts";
+
+interface Pixels {
+  readonly width: number;
+  readonly height: number;
+}
+
+interface SentFile {
+  readonly name: string;
+  readonly contentType: string;
+  readonly bytes: number;
+}
+
+export interface FileMessage {
+  readonly file: SentFile;
+  /** Size of the file where it is an image that clients show. */
+  readonly image?: Pixels | undefined;
+  readonly thumbnail?: (Pixels & { readonly contentType: string; readonly bytes: Uint8Array }) | undefined;
+  readonly caption?: string | undefined;
+  readonly threadId?: EventId | undefined;
+  /** Content key, by which the message is found again. */
+  readonly key: string;
+}
+
+/** A type of event content; the type and the index signature let it be kept as JSON. */
+type Content = { readonly msgtype: string } & Record<string, JsonValue>;
+type JsonValue = string | number | { readonly [key: string]: JsonValue };
+
+const kindOf = (contentType: string, image: Pixels | undefined): string => {
+  if (image) return "m.image";
+  const [kind] = contentType.split("/");
+  return kind === "audio" || kind === "video" ? `m.${kind}` : "m.file";
+};
+
+/** The content of a message with a file, before the homeserver has it: `withUrls` completes it. */
+export const fileContent = ({ file, image, thumbnail, caption, threadId, key }: FileMessage): Content => ({
+  msgtype: kindOf(file.contentType, image),
+  body: caption ?? file.name,
+  filename: file.name,
+  info: {
+    mimetype: file.contentType,
+    size: file.bytes,
+    ...(image && { w: image.width, h: image.height }),
+    ...(thumbnail && {
+      thumbnail_info: {
+        mimetype: thumbnail.contentType,
+        size: thumbnail.bytes.length,
+        w: thumbnail.width,
+        h: thumbnail.height,
+      },
+    }),
+  },
+  "m.mentions": {},
+  "org.clevernet.key": key,
+  ...(threadId !== undefined && { "m.relates_to": { rel_type: "m.thread", event_id: threadId } }),
+});
+
+/** The content with the addresses of its files. */
+export const withUrls = (
+  content: Readonly<Record<string, unknown>>,
+  urls: { readonly file: string; readonly thumbnail?: string | undefined },
+): Record<string, unknown> => ({
+  ...content,
+  url: urls.file,
+  ...(urls.thumbnail !== undefined && { info: { ...(content.info as object), thumbnail_url: urls.thumbnail } }),
+});
