@@ -139,10 +139,9 @@ export async function wire({ live, registration, database, notifier, leases, que
     onFound: (count) => metrics.swept.inc(count),
   });
   const botDevice = botDeviceOf(registration);
-  const uploads = new Uploads(database);
   const delivery = new Delivery({
     outbox,
-    uploads,
+    uploads: new Uploads(database),
     leases,
     client,
     clock,
@@ -196,7 +195,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     knowledge,
     windows: { desks, sources: { search: searchSource } },
     media: new MediaTable(database),
-    uploads,
+    uploads: new Uploads(database),
     turns,
     view,
     toolbox,
