@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
+import { chmod, mkdir, rename, rm } from "node:fs/promises";
 import { Duplex } from "node:stream";
 import { Worker } from "node:worker_threads";
 import { messageOf, UserError } from "../lib/errors.ts";
@@ -37,6 +37,8 @@ export async function openEmbedded(dir: string): Promise<Embedded> {
     await unlock();
     throw damaged(dir, "PG_VERSION is missing");
   }
+  // PGlite makes files that everybody may write: the folder keeps them to the user that runs us.
+  await chmod(dataDir, 0o700);
   const worker = startWorker(dataDir);
   const answers = new Map<number, (bytes: Buffer) => void>();
   let nextId = 0;
@@ -65,7 +67,7 @@ export async function openEmbedded(dir: string): Promise<Embedded> {
   return {
     socket: () => protocolStream(greeting, (bytes) => ask({ bytes })),
     async copyTo(target) {
-      await mkdir(target, { recursive: true });
+      await mkdir(target, { recursive: true, mode: 0o700 });
       const failed = (await ask({ copyTo: `${target}/postgres` })).toString();
       if (failed !== "") throw new Error(failed);
     },

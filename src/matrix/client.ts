@@ -235,12 +235,13 @@ export class MatrixClient {
     return (await this.request("GET", `${v3}/account/whoami`)).user_id as UserId;
   }
 
+  /** Whether it answers, be it to refuse us: what is wrong between us then shows with the first real request. */
   async alive(): Promise<boolean> {
     try {
       await this.request("GET", "/_matrix/client/versions", undefined, undefined, {}, 5_000);
       return true;
-    } catch {
-      return false;
+    } catch (error) {
+      return error instanceof HomeserverError && error.status > 0 && error.status < 500;
     }
   }
 

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -66,6 +66,12 @@ describe("care of the embedded database", () => {
     await care.stop();
     expect(await dumps()).toEqual([...earlier.slice(2), "2026-01-01T120500Z.dump", "2026-01-02T120500Z.dump"]);
     expect((await readdir(dir)).toSorted()).toEqual(["clevernet.pid", "dumps", "postgres"]);
+  });
+
+  it("keeps its files, and the dumps, to the user that runs it", async () => {
+    const modeOf = async (name: string) => (await stat(join(dir, name))).mode & 0o777;
+    expect(await modeOf("postgres")).toBe(0o700);
+    expect(await modeOf(`dumps/${(await dumps()).at(-1)}`)).toBe(0o600);
   });
 
   it("gives no more dumps before the day is over", async () => {
