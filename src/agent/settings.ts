@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { UserError } from "../lib/errors.ts";
 import { problemsOf, section } from "../lib/problems.ts";
+import { formatPath, parsePath } from "../vfs/path.ts";
 
 /** Which kinds of operations run without asking: each mode includes those before it. */
 export const modes = ["none", "read", "create", "update", "delete"] as const;
@@ -46,10 +47,17 @@ const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words)
 
 const yesOrNo = z.boolean("true or false");
 
+/** Shown to everybody whom the agent talks to: what is behind walls elsewhere cannot be named. */
 const filePath = () => {
-  const expected =
-    "a file as SHARE:/PATH, such as agents:/helper/persona.md; shares are agents, users, rooms, system, sandbox";
-  return text(expected).refine((value) => /^(?:agents|users|rooms|system|sandbox):\/./.test(value), expected);
+  const expected = "a file of its own or of all agents as agents:/PATH, such as agents:/helper/persona.md";
+  return text(expected).refine((value) => {
+    try {
+      const file = parsePath(value);
+      return file.share === "agents" && file.path !== "/" && formatPath(file) === value;
+    } catch {
+      return false;
+    }
+  }, expected);
 };
 
 const flagNames = `${agentFlags.join(", ")}: none, one or several, with commas between`;

@@ -97,6 +97,7 @@ export class Windows {
       (sql) => sql<(Partial<WindowRow> & { file: Omit<DeskFile, "text"> | null; fileText: string | null })[]>`
         with named as (
           select * from unnest(${named.map(({ share }) => share)}::text[], ${named.map(({ path }) => path)}::text[]) as n(share, path)
+          where share <> 'agents' or not exists (select 1 from agents a where a.name = split_part(n.path, '/', 2) and a.name <> ${agent})
           union
           select files.share, files.path
           from unnest(${folders.map(({ share }) => share)}::text[], ${folders.map(({ path }) => path)}::text[]) as d(share, path)

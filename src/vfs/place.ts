@@ -57,10 +57,11 @@ export function placeOf(file: FilePath, actor: Actor, isAgent: (name: string) =>
       return { kind: "walled", source: actor.roomId };
     case "agents": {
       const path = formatPath(file);
-      if (path === actor.agent.personaFile || definitions.test(file.path)) return { kind: "definition", root };
+      if (definitions.test(file.path)) return { kind: "definition", root };
+      if (root !== actor.agent.name && isAgent(root)) return closed;
+      if (path === actor.agent.personaFile) return { kind: "definition", root };
       if (path === actor.agent.scratchPadFile) return { kind: "scratchpad" };
-      if (root === actor.agent.name) return { kind: "walled", source: HOME };
-      return isAgent(root) ? closed : { kind: "definition", root };
+      return root === actor.agent.name ? { kind: "walled", source: HOME } : { kind: "definition", root };
     }
   }
 }

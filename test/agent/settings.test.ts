@@ -109,7 +109,11 @@ describe("agent settings", () => {
     ["avatar", ["mxc://example.org/AbC_-1", null], ["https://example.org/a.png", "mxc://example.org", "mxc://a/b/c"]],
     ["wakeUpTimerSeconds", [60, null], [59, 60.5, "60", -1]],
     ["temperature", [0, 2, 0.7], [-0.1, 2.1, null]],
-    ["personaFile", ["agents:/helper/persona.md"], ["/etc/passwd", "agents:", "agents:/", "file:///a", "C:/a"]],
+    [
+      "personaFile",
+      ["agents:/helper/persona.md"],
+      ["/etc/passwd", "agents:", "agents:/", "file:///a", "C:/a", "rooms:/!a:b/c", "users:/@a:b/c", "agents:/a/../b"],
+    ],
     ["approxContextCharsMax", [8000], [7999, 1e9]],
     ["agentFlags", [""], [[], null, "preventparallelfunctioncalls"]],
     ["layout", ["seed"], ["other"]],

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { AgentRow } from "../../src/database/agents.ts";
 import { Files } from "../../src/database/files.ts";
+import { Windows } from "../../src/database/windows.ts";
 import { UserError } from "../../src/lib/errors.ts";
 import { HOME, type RoomId, type UserId } from "../../src/lib/ids.ts";
 import { FileSystem } from "../../src/vfs/file-system.ts";
@@ -219,6 +220,21 @@ onEachDatabase((database) => {
       const found = new Set(listed.flat().map(formatPath));
       expect(new Set(kinds.filter(([, path]) => found.has(path)).map(([kind]) => kind))).toEqual(new Set(read));
     });
+  });
+
+  it("settings that name another agent's file for a scratchpad or a persona open nothing", async () => {
+    const path = `agents:/${other.name}/memory/NOW.md`;
+    const actor = actorOf(agent, HOME);
+    for (const named of [{ scratchPadFile: path }, { personaFile: path }]) {
+      const files = open(HOME, { agent: { ...actor.agent, ...named } });
+      await expect(files.read(path)).rejects.toThrow("closed here");
+      await expect(files.write(path, "mine")).rejects.toThrow("closed here");
+      const { files: shown } = await new Windows(database()).desk(
+        { agent: agent.name, userId: agent.userId, owner, here: HOME },
+        [parsePath(path), parsePath(`agents:/${agent.name}/persona.md`)],
+      );
+      expect(shown.map(formatPath)).toEqual([`agents:/${agent.name}/persona.md`]);
+    }
   });
 
   it("a right that is taken away is gone at the next access", async () => {
