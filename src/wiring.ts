@@ -1,33 +1,18 @@
 import { Registry } from "prom-client";
 import { AgentDirectory } from "./agent/agent.ts";
-import { BudgetBook } from "./agent/budget.ts";
-import { checkDefinition } from "./agent/definition.ts";
-import { Desks } from "./agent/desk.ts";
-import { Guides } from "./agent/guides.ts";
-import { MeteredModel } from "./agent/metered-model.ts";
-import type { Mind } from "./agent/mind.ts";
 import { Rights } from "./agent/rights.ts";
 import { TurnRunner } from "./agent/runner.ts";
-import { searchSource } from "./agent/search-source.ts";
 import type { Sensor } from "./agent/sensor.ts";
-import { Submodels } from "./agent/submodel.ts";
-import type { AnyTool } from "./agent/tool.ts";
-import { Toolbox } from "./agent/toolbox.ts";
-import { View } from "./agent/view.ts";
 import { WakeKeeper } from "./agent/wake.ts";
 import { wireControl } from "./control.ts";
-import { Budgets } from "./database/budgets.ts";
 import type { Database } from "./database/connection.ts";
 import { Events } from "./database/events.ts";
 import { History } from "./database/history.ts";
-import { Knowledge } from "./database/knowledge.ts";
 import type { Leases } from "./database/leases.ts";
-import { MediaTable } from "./database/media.ts";
 import type { Notifier } from "./database/notify.ts";
 import { Outbox } from "./database/outbox.ts";
 import { PermissionTable } from "./database/permissions.ts";
 import type { Queue } from "./database/queue.ts";
-import { Renders } from "./database/renders.ts";
 import { Rooms } from "./database/rooms.ts";
 import { Turns } from "./database/turns.ts";
 import { Uploads } from "./database/uploads.ts";
@@ -37,8 +22,7 @@ import { messageOf } from "./lib/errors.ts";
 import type { RoomId } from "./lib/ids.ts";
 import type { Log } from "./lib/log.ts";
 import type { LiveConfig } from "./live-config.ts";
-import { liveModel } from "./live-model.ts";
-import { loadAll, loadShipped } from "./load.ts";
+import { loadAll } from "./load.ts";
 import { createApplicationService } from "./matrix/appservice.ts";
 import { agentName } from "./matrix/message.ts";
 import { botDeviceOf, type Registration } from "./matrix/registration.ts";
@@ -56,7 +40,7 @@ import { MediaKeeper } from "./routing/media-keeper.ts";
 import { Reconciler } from "./routing/reconcile.ts";
 import { Router } from "./routing/router.ts";
 import { Throttle } from "./routing/throttle.ts";
-import { openShares } from "./vfs/shares.ts";
+import { wireMind } from "./wire-mind.ts";
 
 const commandPrefix = "!";
 
@@ -170,52 +154,28 @@ export async function wire({ live, registration, database, notifier, leases, que
   });
   const typing = new Typing(client, clock);
   const receipts = new Receipts(client, clock);
-  const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
-  const knowledge = new Knowledge(database);
-  const shipped = await loadShipped();
-  const files = openShares(database, {
-    shipped,
-    since: clock.now(),
-    quotaMegabytes: config.files.quotaMegabytes,
-    check: checkDefinition,
-  });
-  const book = new BudgetBook(new Budgets(database), () => live.current);
-  const counted = metrics.measured(liveModel(live, clock, log), book, clock);
-  const model = new MeteredModel({ model: counted, book, clock, log });
-  const desks = new Desks(database, files.stores, new Guides(shipped, serverName));
-  const view = new View(database, { clock, serverName, rights, defaultModel: () => live.current.model.name, desks });
-  const mind: Mind = {
+  const mind = await wireMind({
+    live,
+    database,
+    serverName,
     clock,
     log,
     directory,
     rights,
     rooms,
     history,
-    files,
-    knowledge,
-    windows: { desks, sources: { search: searchSource } },
-    media: new MediaTable(database),
-    uploads: new Uploads(database),
     turns,
-    view,
-    toolbox,
-    renders: new Renders(database),
-    model,
-    submodels: new Submodels(
-      model,
-      (agent) => agent.settings.submodel ?? live.current.model.submodel ?? view.modelOf(agent),
-    ),
-    book,
+    metrics,
     onOutbox: (roomIds) => delivery.nudge(roomIds),
     tellOperators,
-    onTurnEnded: metrics.turnEnded,
     onThought: (agent) => {
       metrics.steps.inc();
       thoughts.nudge(agent);
     },
     onRead: (agent, roomId, eventId, answered) => receipts.read(agent.userId, roomId, eventId, answered),
     showWork: (agent, roomId) => typing.show(agent, roomId),
-  };
+  });
+  const { book, files } = mind;
   const keeper = new WakeKeeper({
     queue,
     leases,

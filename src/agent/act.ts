@@ -45,7 +45,9 @@ export async function act(
           : undefined;
     const last = index === thinking.calls.length - 1;
     const { acting, waiting } = await carryOut(state, { id, call, refusal }, wakes, (ends) => last && (ending || ends));
-    state.entries.push(parse(acting.result));
+    const result = parse(acting.result);
+    state.entries.push(result);
+    state.thread.returned(call.id, result);
     state.spoke ||= acting.spoke;
     addSources(state, acting.sources);
     ending ||= acting.ends;

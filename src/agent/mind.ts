@@ -12,6 +12,7 @@ import type { FileSystemParts } from "../vfs/file-system.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
 import type { BudgetBook } from "./budget.ts";
 import type { MeteredModel } from "./metered-model.ts";
+import type { PrefixMeter } from "./prefix.ts";
 import type { Rights } from "./rights.ts";
 import type { Submodels } from "./submodel.ts";
 import type { Toolbox } from "./toolbox.ts";
@@ -35,6 +36,7 @@ export interface Mind {
   readonly renders: Renders;
   readonly view: View;
   readonly toolbox: Toolbox;
+  readonly prefixes: PrefixMeter;
   readonly model: MeteredModel;
   readonly submodels: Submodels;
   readonly book: BudgetBook;

@@ -1,7 +1,8 @@
 import type { Notifier } from "../database/notify.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Conversation } from "../database/routing.ts";
-import { type ClaimedTurn, Fenced, type Turn } from "../database/turns.ts";
+import { Fenced } from "../database/steps.ts";
+import type { ClaimedTurn, Turn } from "../database/turns.ts";
 import { messageOf } from "../lib/errors.ts";
 import { digest, HOME } from "../lib/ids.ts";
 import { about } from "../lib/log.ts";

@@ -127,7 +127,7 @@ export const agentFields = {
   mode: oneOf(modes).default("create"),
   tools: z.array(oneOf(toolSets), `a list of ${toolSets.join(", ")}`).default(["core", "memory", "sandbox", "web"]),
   /** The order in which the agent's world is written down. */
-  layout: oneOf(["seed"]).default("seed"),
+  layout: oneOf(["cacheable", "seed"]).default("cacheable"),
   /** Whether the model is shown images; one that turns out not to see is sent none. */
   images: yesOrNo.default(true),
   /** How people hear the agent: through `SendMessage` alone, or by the last text of a turn. */

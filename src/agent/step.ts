@@ -1,6 +1,7 @@
 import type { Json } from "../database/connection.ts";
 import type { Conversation } from "../database/routing.ts";
-import type { Step, StepCommit, Turn, Turns } from "../database/turns.ts";
+import type { Step, StepCommit } from "../database/steps.ts";
+import type { Turn, Turns } from "../database/turns.ts";
 
 /**
  * The steps of one turn, in order. What was finished before is handed back instead of being done again; what is

@@ -1,5 +1,4 @@
 import { functionCall, thought } from "../context/ephemeris.ts";
-import { layout } from "../context/layout.ts";
 import {
   lastTextSpeaks,
   nobodyHeardYou,
@@ -44,7 +43,7 @@ export async function think(
     remember(state, step.done);
     return { thinking: step.done, waiting: [] };
   }
-  const look = () => view.of(agent, turn, wakes, state.entries, remindersFor(state));
+  const look = () => view.of(agent, turn, wakes, state.entries, remindersFor(state), state.thread.base);
   let sight = await look();
   if (await awaitMedia(state, sight.media.pending)) sight = await look();
   addSources(state, sight.sources);
@@ -52,21 +51,20 @@ export async function think(
     state.read = true;
     mind.onRead(agent, turn.roomId, sight.unread, () => state.spoke);
   }
-  const images = await imagesFor(state, sight.media);
-  const prompt = layout(sight.world, settings.layout);
+  const prompt = state.thread.next(step.n, sight, await imagesFor(state, sight.media));
+  const tools = toolbox.definitions(agent);
+  const conversation = digest("session", turn.agent, turn.roomId);
+  const sent = mind.prefixes.measure(conversation, JSON.stringify([tools, prompt.messages], withoutImages));
   // The render is kept while the model works: it must be findable for a redaction that comes meanwhile.
   const [completion] = await Promise.all([
     model.complete(
       {
         model: view.modelOf(agent),
         temperature: settings.temperature,
-        messages: [
-          { role: "system", content: prompt.system },
-          { role: "user", content: prompt.user, images },
-        ],
-        tools: toolbox.definitions(agent),
+        messages: prompt.messages,
+        tools,
         parallelToolCalls: !settings.agentFlags.includes("PreventParallelFunctionCalls"),
-        sessionId: digest("session", turn.agent, turn.roomId),
+        sessionId: conversation,
       },
       {
         key: `${turn.id}.${step.n}`,
@@ -77,15 +75,10 @@ export async function think(
       },
       state.signal,
     ),
-    renders.keep({
-      turnId: turn.id,
-      n: step.n,
-      system: prompt.system,
-      prompt: prompt.user,
-      eventIds: prompt.eventIds,
-    }),
+    renders.keep({ turnId: turn.id, n: step.n, ...prompt.kept }),
   ]);
-  const { text, thought: reasoning, toolCalls: calls, milliseconds, reservation } = completion;
+  const { text, thought: reasoning, milliseconds, reservation } = completion;
+  const calls = state.thread.unique(completion.toolCalls, step.n);
   const speech = settings.answer === "text" && calls.length === 0 ? speak(state, text, wakes, step.n) : [];
   const silent = asked(wakes) && !state.spoke && speech.length === 0;
   const thinking: Thinking = {
@@ -102,19 +95,23 @@ export async function think(
     result: thinking,
     outbox: speech,
     ephemeris: entriesOf(state, thinking).map((entry) => render(entry)),
-    usage: { ...completion.usage, model: view.modelOf(agent), milliseconds, reservation },
+    usage: { ...completion.usage, ...sent, model: view.modelOf(agent), milliseconds, reservation },
     sources: state.sources,
     seen: sight.seen,
+    log: sight.log,
     ends: thinking.ends,
   };
   const [first] = calls;
   const goesOn = first !== undefined && toolbox.isImmediate(agent, first.name);
   if (goesOn) journal.hold(written);
   const waiting = goesOn ? [] : await journal.commit(written);
+  state.thread.answered(completion, calls);
   remember(state, thinking);
   announce(state, speech);
   return { thinking, waiting };
 }
+
+const withoutImages = (key: string, value: unknown): unknown => (key === "images" ? undefined : value);
 
 const remember = (state: TurnState, thinking: Thinking): void => {
   state.entries.push(...entriesOf(state, thinking));

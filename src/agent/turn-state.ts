@@ -6,6 +6,7 @@ import type { ShownImage } from "../model/images.ts";
 import type { Agent } from "./agent.ts";
 import type { Mind } from "./mind.ts";
 import type { Journal } from "./step.ts";
+import type { Thread } from "./thread.ts";
 
 /** A turn at work: what it works with, and how far it has come. */
 export interface TurnState {
@@ -14,6 +15,8 @@ export interface TurnState {
   readonly turn: Turn;
   readonly journal: Journal;
   readonly signal: AbortSignal;
+  /** What its steps are sent. */
+  readonly thread: Thread;
   /** Thoughts, calls and results of this turn so far. */
   readonly entries: Element[];
   /** Whatever the model has been shown in this turn, as `may_read` names it. */

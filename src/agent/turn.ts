@@ -12,6 +12,7 @@ import type { Mind } from "./mind.ts";
 import { utter } from "./speech.ts";
 import { Journal } from "./step.ts";
 import { think } from "./think.ts";
+import { Thread } from "./thread.ts";
 import { announce, keyOfStep, type TurnState } from "./turn-state.ts";
 
 /**
@@ -33,6 +34,7 @@ export async function workTurn(
     turn,
     signal,
     journal: new Journal(mind.turns, turn, written),
+    thread: new Thread(agent.settings),
     entries: [],
     sources: turn.sources,
     spoke: false,

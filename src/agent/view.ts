@@ -2,20 +2,24 @@ import type { World } from "../context/types.ts";
 import type { Database } from "../database/connection.ts";
 import type { StoredEvent } from "../database/events.ts";
 import { type EntryRow, see } from "../database/sight.ts";
+import type { LogState } from "../database/steps.ts";
 import type { TakenWake, Turn } from "../database/turns.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { EventId, RoomId } from "../lib/ids.ts";
+import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
 import { parse } from "../lmml/parse.ts";
 import type { Agent } from "./agent.ts";
 import type { Desks } from "./desk.ts";
 import { type CarriedMedia, mediaOf } from "./images.ts";
+import { advance } from "./log.ts";
 import type { Rights } from "./rights.ts";
 import { roomViews } from "./room-views.ts";
 
 /** Rooms that are shown; the number of those beyond is said. */
 const roomsShown = 10;
-const eventsPerRoom = 60;
+const shownPerRoom = 60;
+/** A log is cut by its characters: this many events do not fit into a usual one. */
+const loggedPerRoom = 200;
 const membersShown = 50;
 const ephemerisShown = 50;
 /** Entries that stay parsed, of all agents. */
@@ -30,6 +34,11 @@ export interface Sight {
   /** The newest of them that somebody else sent and the agent had not seen. */
   readonly unread: EventId | undefined;
   readonly media: CarriedMedia;
+  readonly audience: readonly UserId[];
+  /** See `Seen`. */
+  readonly emptied: boolean;
+  /** To be remembered for the conversation's next render. */
+  readonly log: LogState | undefined;
 }
 
 /** Puts together what a conversation of an agent may see. */
@@ -74,8 +83,11 @@ export class View {
     wakes: readonly TakenWake[],
     entries: readonly Element[],
     reminders: readonly string[],
+    base: number | undefined,
   ): Promise<Sight> {
     const { settings } = agent;
+    const logged = settings.layout === "cacheable";
+    const eventsPerRoom = logged ? loggedPerRoom : shownPerRoom;
     const taken = wakes.map((wake) => wake.eventId).filter((id) => id !== null);
     const [seen, desk] = await Promise.all([
       see(this.#database, {
@@ -91,6 +103,8 @@ export class View {
         eventsPerRoom,
         membersPerRoom: membersShown,
         entries: ephemerisShown,
+        logged,
+        base,
       }),
       this.#desks.of(agent, turn.roomId),
     ]);
@@ -98,7 +112,22 @@ export class View {
     const note = wakes.find((wake) => wake.note)?.note;
     const isNew = ({ sender, position, eventId }: StoredEvent) =>
       sender !== agent.userId && (position > rooms.seenBefore || taken.includes(eventId));
+    const log = logged
+      ? advance(seen.log ?? { from: {}, marks: [] }, seen.events, {
+          turnId: turn.id,
+          here: turn.roomId,
+          serverName: this.#serverName,
+          charsMax: settings.approxContextCharsMax,
+          fresh: new Set(
+            rooms.views.find((room) => room.roomId === turn.roomId)?.newEvents.map(({ eventId }) => eventId),
+          ),
+          eventsPerRoom,
+        })
+      : undefined;
     return {
+      audience: seen.audience,
+      emptied: seen.emptied,
+      log: log?.next,
       sources: [turn.roomId, ...rooms.views.filter((room) => !room.closed).map((room) => room.roomId), ...desk.sources],
       seen: rooms.here.at(-1)?.position ?? 0,
       unread: rooms.here.findLast(isNew)?.eventId,
@@ -120,6 +149,7 @@ export class View {
         guides: desk.guides,
         systemAdmins: this.#rights.admins,
         rooms: await this.#desks.histories(agent, turn.roomId, rooms.views, desk.changes),
+        log: log?.pieces ?? [],
         roomsLeftOut: Math.max(0, (seen.rooms[0]?.total ?? 0) - seen.rooms.length),
         ephemeris: seen.ephemeris.map((row) => this.#entry(row)),
         ephemerisWindow: desk.changes.get("ephemeris"),

@@ -57,12 +57,20 @@ export const partsOf = (world: World) => {
 };
 export type Parts = ReturnType<typeof partsOf>;
 
+/** What stands in the system message, as texts. */
+export const systemParts = (parts: Parts, chars: Allotment) => {
+  const persona = parts.persona.cut(chars.persona);
+  return {
+    systemPrompt: parts.systemPrompt.cut(chars.systemPrompt),
+    persona: persona ? render(persona) : "",
+    guides: parts.guides.cut(chars.guides).map((guide) => render(guide)),
+  };
+};
+
 /** The system message: who the agent is, and how its world works. */
 export const systemMessage = (parts: Parts, chars: Allotment): string => {
-  const elements = [parts.persona.cut(chars.persona), ...parts.guides.cut(chars.guides)];
-  return [parts.systemPrompt.cut(chars.systemPrompt), ...elements.map((shown) => (shown ? render(shown) : ""))]
-    .filter((text) => text !== "")
-    .join("\n\n");
+  const { systemPrompt, persona, guides } = systemParts(parts, chars);
+  return [systemPrompt, persona, ...guides].filter((text) => text !== "").join("\n\n");
 };
 
 /** The user message without what follows it: the agent's world at this moment, in the order of the layout `seed`. */

@@ -1,18 +1,11 @@
-import { UserError } from "../lib/errors.ts";
-import type { EventId } from "../lib/ids.ts";
-import type { Element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import { type Allotment, divide, nothing } from "./budget.ts";
+import { cacheable } from "./cacheable.ts";
 import { chatInterface, partsOf, systemMessage } from "./chat-interface.ts";
+import { eventIdsIn, frameTooLarge } from "./layout-frame.ts";
 import type { Prompt, World } from "./types.ts";
 
 type Layout = (world: World) => Prompt;
-
-/** What a redaction would take something away from carries its id: messages and reactions. */
-const eventIdsIn = ({ attributes, children }: Element): EventId[] => {
-  const own = typeof attributes.eventId === "string" ? [attributes.eventId as EventId] : [];
-  return typeof children === "string" ? own : [...own, ...children.flatMap(eventIdsIn)];
-};
 
 /** The order of the source document. Written twice: empty, to know what the frame takes, then with what fits into it. */
 const seed: Layout = (world) => {
@@ -23,15 +16,13 @@ const seed: Layout = (world) => {
     return {
       system: systemMessage(parts, chars),
       user: postPrompt === "" ? render(shown) : `${render(shown)}\n\n${postPrompt}`,
+      borders: [],
       eventIds: eventIdsIn(shown),
     };
   };
   const frame = write(nothing);
   const left = world.charsMax - frame.system.length - frame.user.length;
-  if (left < 0)
-    throw new UserError(
-      `The context of ${world.agent.userId} is too small: approxContextCharsMax is ${world.charsMax}, and what is always shown takes ${world.charsMax - left} characters. Raise it in agent.json.`,
-    );
+  if (left < 0) throw frameTooLarge(world, left);
   return write(
     divide(left, {
       reminders: parts.reminders.wanted,
@@ -52,7 +43,7 @@ const seed: Layout = (world) => {
   );
 };
 
-const layouts = { seed };
+const layouts = { cacheable, seed };
 
 /** The orders in which the same elements can be given to a model. An agent's `layout` names one. */
 export type LayoutName = keyof typeof layouts;
@@ -61,4 +52,4 @@ export type LayoutName = keyof typeof layouts;
  * Renders what one step of a turn shows the agent, in at most `world.charsMax` characters.
  * Throws a UserError where not even the tags that are always there fit.
  */
-export const layout = (world: World, name: LayoutName = "seed"): Prompt => layouts[name](world);
+export const layout = (world: World, name: LayoutName): Prompt => layouts[name](world);

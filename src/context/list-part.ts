@@ -67,6 +67,10 @@ export const listPart = (
   return { wanted: sum === 0 ? 0 : Math.min(limit, sum + containerChars), cut };
 };
 
+/** An element in at most `max` characters if its tags fit into that, whole or marked where something of it is missing. */
+export const fitted = (whole: Element, max: number, depth: number): Element =>
+  sizeAt(whole, depth) <= max ? whole : (trim(whole, max, depth) ?? { ...whole, children: [] });
+
 /** An element in at most `max` characters, marked where something of it is missing; undefined if its tags do not fit. */
 const trim = (whole: Element, max: number, depth: number): Element | undefined => {
   const { name, attributes, children } = whole;

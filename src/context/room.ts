@@ -18,7 +18,7 @@ export interface RoomLists<List> {
   readonly newEvents: List;
 }
 
-const member = ({ userId, admin, you }: RoomMember): Element =>
+export const memberElement = ({ userId, admin, you }: RoomMember): Element =>
   element("roomMember", { userId: clip(userId), admin, you });
 
 /** What can be cut in a room. `limit`: the most that each of its lists is ever given. */
@@ -31,7 +31,7 @@ export const roomLists = (
   const { state = "normal", height = historyHeight, queries = [] } = room.historyWindow ?? {};
   const lines = state === "minimized" ? 0 : state === "maximized" ? room.history.length : height;
   return {
-    members: listPart(room.members.map(member), { depth: 3, limit, keep: "first" }),
+    members: listPart(room.members.map(memberElement), { depth: 3, limit, keep: "first" }),
     history: withQueries(
       listPart(events(room.history.slice(Math.max(0, room.history.length - lines))), { depth: 5, limit, keep: "last" }),
       state === "minimized" ? [] : queries,
@@ -47,29 +47,36 @@ export const historyWindowId = (roomId: RoomId): string => `room_${roomId.split(
 /** `0` is not said. */
 const some = (count: number): number | undefined => (count > 0 ? count : undefined);
 
+/** What every room says of itself. */
+export const roomAttributes = (room: RoomView, { serverName, agent }: World) => ({
+  systemId: clip(serverName),
+  roomId: clip(room.roomId),
+  roomName: clip(room.name, nameChars),
+  loggedInAs: clip(agent.userId),
+  directMessage: room.direct,
+});
+
 /** A room that everybody in the audience may read. */
-export const openRoom = (room: RoomView, { serverName, agent }: World, shown: RoomLists<Shown>): Element => {
-  const systemId = clip(serverName);
-  const roomId = clip(room.roomId);
-  const roomName = clip(room.name, nameChars);
+export const openRoom = (room: RoomView, world: World, shown: RoomLists<Shown>): Element => {
+  const attributes = roomAttributes(room, world);
+  const { systemId, roomId, roomName } = attributes;
   const { historyLines: lines, historyChars: chars, historyBottom: bottom = lines, historyWindow: change } = room;
-  const windowId = clip(historyWindowId(room.roomId), 64);
   return element(
     "room",
     {
-      systemId,
-      roomId,
-      roomName,
-      loggedInAs: clip(agent.userId),
-      directMessage: room.direct,
+      ...attributes,
       membersLeftOut: some(room.memberCount - shown.members.elements.length),
     },
     [
       ...shown.members.elements,
-      element("window", historyWindow(windowId, roomId, { lines, chars, bottom }, shown.history, change), [
-        ...(shown.history.above ?? []),
-        change?.state === "minimized" ? undefined : element("content", {}, shown.history.elements),
-      ]),
+      element(
+        "window",
+        historyWindow(clip(historyWindowId(room.roomId), 64), roomId, { lines, chars, bottom }, shown.history, change),
+        [
+          ...(shown.history.above ?? []),
+          change?.state === "minimized" ? undefined : element("content", {}, shown.history.elements),
+        ],
+      ),
       element(
         "newEvents",
         { eventsLeftOut: some(room.unread - shown.newEvents.elements.length) },
@@ -81,12 +88,7 @@ export const openRoom = (room: RoomView, { serverName, agent }: World, shown: Ro
 };
 
 /** A room behind a wall: that it is there, and how much is unread in it. */
-export const closedRoom = (room: RoomView, { serverName, agent }: World): Element =>
-  element("room", {
-    systemId: clip(serverName),
-    roomId: clip(room.roomId),
-    roomName: clip(room.name, nameChars),
-    loggedInAs: clip(agent.userId),
-    closed: true,
-    unread: room.unread,
-  });
+export const closedRoom = (room: RoomView, world: World): Element => {
+  const { directMessage: _, ...attributes } = roomAttributes(room, world);
+  return element("room", { ...attributes, closed: true, unread: room.unread });
+};

@@ -141,6 +141,12 @@ export interface RoomView {
   readonly unread: number;
 }
 
+/** Events of a room that were first shown together, oldest first. */
+export interface LogPiece {
+  readonly roomId: RoomId;
+  readonly entries: readonly TimelineEntry[];
+}
+
 export interface FileView {
   /** Path in the virtual file system, `share:/path`. */
   readonly path: string;
@@ -171,6 +177,8 @@ export interface World {
   readonly conversation: RoomId;
   /** The conversation's own room first (absent in the home conversation), then the others, latest activity first. */
   readonly rooms: readonly RoomView[];
+  /** What was seen before in all open rooms, in the order of being shown; for layouts that only append. */
+  readonly log: readonly LogPiece[];
   /** Rooms the agent is in beyond those in `rooms`. */
   readonly roomsLeftOut: number;
   /** Thoughts, calls and results of earlier turns that this conversation may see, oldest first. */
@@ -198,6 +206,8 @@ export interface World {
 export interface Prompt {
   readonly system: string;
   readonly user: string;
+  /** Places in `user` up to which it is more often the same as in the next prompt than behind them. */
+  readonly borders: readonly number[];
   /** Events that are readable in it: a redaction of one of them empties the kept render. */
   readonly eventIds: readonly EventId[];
 }

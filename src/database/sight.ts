@@ -1,6 +1,7 @@
 import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database } from "./connection.ts";
 import { eventColumns, type StoredEvent } from "./events.ts";
+import type { LogState } from "./steps.ts";
 
 /** Who looks, and how much of it is taken. */
 export interface Look {
@@ -20,6 +21,10 @@ export interface Look {
   readonly eventsPerRoom: number;
   readonly membersPerRoom: number;
   readonly entries: number;
+  /** The conversation is shown a log: of each room nothing is read that it does not show any more. */
+  readonly logged: boolean;
+  /** The step whose render this turn's further steps are appended to. */
+  readonly base: number | undefined;
 }
 
 export interface RoomRow {
@@ -63,6 +68,9 @@ export interface Seen {
   readonly members: readonly MemberRow[];
   /** Entries from other turns, oldest first; none whose sources the audience may not read. */
   readonly ephemeris: readonly EntryRow[];
+  readonly log: LogState | null;
+  /** Something that was shown since the step `base` was redacted. */
+  readonly emptied: boolean;
 }
 
 /**
@@ -73,9 +81,7 @@ export interface Seen {
 export async function see(database: Database, look: Look): Promise<Seen> {
   const { agent, userId, owner, here } = look;
   const [row] = await database.run(
-    (sql) => sql<
-      { audience: UserId[]; rooms: RoomRow[]; events: StoredEvent[]; members: MemberRow[]; ephemeris: EntryRow[] }[]
-    >`
+    (sql) => sql<Seen[]>`
       with present as (
         select case when ${here} = '' then array[${owner}]::text[] else coalesce((
           select array_agg(user_id::text order by user_id) from members
@@ -92,6 +98,8 @@ export async function see(database: Database, look: Look): Promise<Seen> {
         select mine.*, room_id = ${here} or may_read((select audience from present), room_id, ${owner}) as readable from mine
       ), visible as (
         select room_id, history_floor((select audience from present), room_id) as floor from known where readable
+      ), remembered as (
+        select log from conversations where agent = ${agent} and room_id = ${here} and ${look.logged}
       ), waiting as (
         select coalesce(min(position), 'infinity') as first from wakes
         where agent = ${agent} and room_id = ${here} and turn_id is null
@@ -99,6 +107,7 @@ export async function see(database: Database, look: Look): Promise<Seen> {
         select e.* from visible v cross join lateral (
           select * from events e
           where e.room_id = v.room_id and e.shown and e.redacted_at is null and e.position >= v.floor
+            and e.position > coalesce(((select log from remembered)->'from'->>e.room_id)::float8, '-infinity')
             and (e.room_id <> ${here} or e.sender = ${userId} or e.position < (select first from waiting))
           order by e.position desc limit ${look.eventsPerRoom}
         ) e
@@ -138,7 +147,9 @@ export async function see(database: Database, look: Look): Promise<Seen> {
           from (select ${sql.unsafe(eventColumns)} from newest e) shown) as events,
         (select coalesce(jsonb_agg(jsonb_build_object('roomId', room_id, 'userId', user_id, 'displayName', display_name, 'total', total)
           order by user_id = any (${[...look.first]}) desc, kind = 'agent' desc, user_id), '[]') from people) as members,
-        (select coalesce(jsonb_agg(jsonb_build_object('id', id, 'entry', entry) order by id), '[]') from thoughts) as ephemeris`,
+        (select coalesce(jsonb_agg(jsonb_build_object('id', id, 'entry', entry) order by id), '[]') from thoughts) as ephemeris,
+        (select log from remembered) as log,
+        exists (select 1 from renders where turn_id = ${look.turnId} and n >= ${look.base ?? null}::integer and system = '') as emptied`,
   );
   if (!row) throw new Error("a query without a table gave no row");
   return { ...row, events: row.events.map(withDates) };

@@ -1,9 +1,9 @@
 import type { WakeReason } from "../context/types.ts";
 import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
-import { type Amount, settleReservation } from "./budgets.ts";
-import type { Database, Json } from "./connection.ts";
+import type { Database } from "./connection.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import type { Conversation } from "./routing.ts";
+import { commitSteps, Fenced, type Step, type StepCommit } from "./steps.ts";
 import { endWindows } from "./windows.ts";
 
 export interface Turn {
@@ -35,52 +35,6 @@ export interface TakenWake {
 export interface ClaimedTurn extends Turn {
   /** What a turn that was opened has taken; null for one that was taken over. */
   readonly wakes: readonly TakenWake[] | null;
-}
-
-export interface Step {
-  readonly n: number;
-  readonly name: string;
-  readonly state: "started" | "done";
-  readonly result: Json;
-}
-
-/** What the model call of a step consumed. */
-interface StepUsage {
-  readonly model: string;
-  readonly promptTokens: number;
-  readonly cachedTokens: number;
-  readonly completionTokens: number;
-  readonly costUsd: number | undefined;
-  readonly estimated: boolean;
-  readonly milliseconds: number;
-  /** What was reserved for the call is settled under this key. */
-  readonly reservation: string | undefined;
-}
-
-const spentBy = ({ promptTokens, completionTokens, costUsd }: StepUsage): Amount => ({
-  tokens: promptTokens + completionTokens,
-  usd: costUsd ?? 0,
-});
-
-export interface StepCommit {
-  readonly n: number;
-  readonly name: string;
-  readonly result: Json;
-  readonly outbox?: readonly OutboxDraft[];
-  /** LMML elements for the ephemeris, in order. */
-  readonly ephemeris?: readonly string[];
-  readonly usage?: StepUsage | undefined;
-  /** Rooms that were rendered for this step. */
-  readonly sources?: readonly RoomId[];
-  /** Up to where the room's events were rendered. */
-  readonly seen?: number;
-  /** The turn ends with this step. */
-  readonly ends?: boolean;
-}
-
-/** Another runner has taken the turn over, or it was stopped: whoever sees this must not go on. */
-export class Fenced extends Error {
-  override readonly name = "Fenced";
 }
 
 const turnColumns = `id, agent, room_id as "roomId", number, reason, epoch, chain, sources, requesters, started_at as "startedAt"`;
@@ -191,72 +145,9 @@ export class Turns {
     if (rows.length === 0) throw new Fenced(`turn ${turn.id} is no longer ours`);
   }
 
-  /**
-   * Writes a step, or several, with everything that follows from them, in one statement. Returns the agent's
-   * conversations that still wait. Throws `Fenced` when the turn is no longer this runner's. Safe to repeat: what this
-   * runner has written already stays.
-   */
-  async commit(turn: Turn, ...steps: readonly [...StepCommit[], StepCommit]): Promise<Conversation[]> {
-    const last = steps.at(-1) as StepCommit;
-    const ends = steps.some((step) => step.ends);
-    const seen = steps.flatMap((step) => step.seen ?? []);
-    const used = steps.flatMap(({ n, usage }) => (usage ? [{ n, ...usage }] : []));
-    // Only one step of those that are written together may have called a model.
-    const usage = used.find(({ reservation }) => reservation !== undefined);
-    const entries = steps.flatMap(({ n, ephemeris = [] }) =>
-      ephemeris.map((entry, index) => ({ n, part: index + 1, entry })),
-    );
-    const results = steps.map(({ n, name, result }) => ({ n, name, result }));
-    const [row] = await this.#database.run(
-      (sql) => sql<{ live: boolean; waiting: Conversation[] }[]>`
-        with live as (
-          update turns set
-            sources = (select coalesce(array_agg(distinct s), '{}')
-              from unnest(sources || ${steps.flatMap((step) => step.sources ?? [])}::text[]) s),
-            state = case when ${ends} then 'done' else state end,
-            ended_at = case when ${ends} then now() end
-          where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running'
-          returning *
-        ), repeated as (
-          select t.id from turns t join steps s on s.turn_id = t.id
-          where t.id = ${turn.id} and t.epoch = ${turn.epoch} and s.n = ${last.n} and s.name = ${last.name} and s.state = 'done'
-        ), step as (
-          insert into steps (turn_id, n, name, state, result)
-          select live.id, s.n, s.name, 'done', s.result
-          from live, jsonb_to_recordset(${sql.json(results)}) as s(n integer, name text, result jsonb)
-          on conflict (turn_id, n) do update set state = 'done', result = excluded.result where steps.state = 'started'
-        ), seen as (
-          insert into conversations (agent, room_id, seen_position)
-          select agent, room_id, ${Math.max(0, ...seen)}::float8 from live where ${seen.length > 0}
-          on conflict (agent, room_id) do update set seen_position = greatest(conversations.seen_position, excluded.seen_position)
-        ), used as (
-          insert into usage (turn_id, n, agent, room_id, requesters, model, prompt_tokens, cached_tokens, completion_tokens, cost_usd, estimated, milliseconds)
-          select id, u.n, agent, room_id, requesters, u.model, u."promptTokens", u."cachedTokens", u."completionTokens", u."costUsd", u.estimated, u.milliseconds
-          from live, jsonb_to_recordset(${sql.json(used as unknown as Json)}) as u(n integer, model text, "promptTokens" integer,
-            "cachedTokens" integer, "completionTokens" integer, "costUsd" float8, estimated boolean, milliseconds integer)
-          on conflict do nothing
-        ), ${usage === undefined ? sql`` : sql`${settleReservation(sql, usage.reservation, spentBy(usage), "live")},`}
-        thought as (
-          insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources)
-          select a.user_id, live.room_id, live.id, e.n, e.part, e.entry, live.sources
-          from live join agents a on a.name = live.agent,
-            jsonb_to_recordset(${sql.json(entries)}) as e(n integer, part integer, entry text)
-          order by e.n, e.part
-          on conflict do nothing
-        ), sending as (
-          ${insertOutbox(
-            sql,
-            steps.flatMap((step) => step.outbox ?? []),
-            "live",
-            turn.id,
-          )}
-        ) ${ends ? sql`, ${endWindows(sql, "live")}` : sql``}
-        select exists (select 1 from live) or exists (select 1 from repeated) as live, case when ${ends} then
-          (select coalesce(jsonb_agg(distinct jsonb_build_object('agent', agent, 'roomId', room_id)), '[]')
-            from wakes where agent = ${turn.agent} and turn_id is null) else '[]' end as waiting`,
-    );
-    if (!row?.live) throw new Fenced(`turn ${turn.id} is no longer ours`);
-    return row.waiting;
+  /** See `commitSteps`. */
+  commit(turn: Turn, ...steps: readonly StepCommit[]): Promise<Conversation[]> {
+    return commitSteps(this.#database, turn, steps);
   }
 
   /** Ends a turn that did not end by itself; its outbox rows may still carry a notice for the people. */

@@ -59,7 +59,7 @@ const rehearse = ({ roomId, newMessages, calls, textSpeaks }: View, tools: reado
 
 /** What the rehearsal model does next: decided from the request alone, the same for the same request. */
 export const rehearsedStep = ({ messages, tools }: ChatBody): RehearsedStep => {
-  const view = readView(messages.findLast(({ role }) => role === "user")?.content ?? "");
+  const view = readView(messages);
   if (!view) return { thought: "No chat interface.", text: `${iAm} I can only read the chat interface of Clevernet.` };
   return rehearse(
     view,

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { lastTextSpeaks } from "../context/reminders.ts";
 import type { Element } from "../lmml/element.ts";
 import { parse } from "../lmml/parse.ts";
@@ -35,15 +36,27 @@ const attribute = ({ attributes }: Element, name: string): string => String(attr
 const contentOf = ({ children }: Element): string =>
   typeof children === "string" ? children : children.map(render).join("\n");
 
-/** Reads a user message; undefined where it holds no chat interface. What follows it, such as a postPrompt, is skipped. */
-export const readView = (userMessage: string): View | undefined => {
-  const start = userMessage.indexOf("<chatInterface");
-  const endTag = "</chatInterface>";
-  const end = userMessage.indexOf(endTag, start);
-  if (start < 0 || end < 0) return undefined;
-  const chatInterface = parse(userMessage.slice(start, end + endTag.length));
+/** One message of a request, as far as it is read. */
+interface Message {
+  readonly role: string;
+  readonly content: string;
+  readonly tool_calls?: unknown;
+}
 
-  const systems = within([chatInterface], "chatSystem");
+/** Elements that stand at the beginning of a line, in the user messages: inside texts no such tag can stand. */
+export const readPrompt = (messages: readonly Message[]): Element[] =>
+  messages
+    .filter(({ role }) => role === "user")
+    .flatMap(({ content }) => [
+      ...content.matchAll(/^<(chatInterface|chatSystem|window)\b(?:[^>]*\/>|[\s\S]*?^<\/\1>)/gm),
+    ])
+    .map(([text]) => parse(text));
+
+/** Reads what an agent is shown in a request; undefined where it holds no chat interface. */
+export const readView = (messages: readonly Message[]): View | undefined => {
+  const interfaces = readPrompt(messages).filter(({ name }) => name === "chatInterface");
+  if (interfaces.length === 0) return undefined;
+  const systems = within(interfaces, "chatSystem");
   const self = systems[0] ? attribute(systems[0], "loggedInAs") : "";
   const rooms = within(systems, "room");
   const turn = within(
@@ -52,10 +65,11 @@ export const readView = (userMessage: string): View | undefined => {
   );
   const [wake] = within(turn, "timestamp");
   const atHome = wake !== undefined && wakesAtHome.has(attribute(wake, "wakeReason"));
-  const own = rooms.slice(0, atHome ? 0 : 1).filter((room) => attribute(room, "roomId") !== "ephemeris");
-  const results = within(turn, "functionResult");
+  const [first] = atHome ? [] : rooms;
+  const roomId = first && attribute(first, "roomId") !== "ephemeris" ? attribute(first, "roomId") : undefined;
+  const own = rooms.filter((room) => attribute(room, "roomId") === roomId);
   return {
-    roomId: own[0] && attribute(own[0], "roomId"),
+    roomId,
     newMessages: within(within(own, "newEvents"), "message")
       .filter((message) => attribute(message, "sender") !== self)
       .map((message) => ({
@@ -63,15 +77,31 @@ export const readView = (userMessage: string): View | undefined => {
         body: contentOf(message),
         threadId: attribute(message, "threadId") || undefined,
       })),
-    calls: within(turn, "functionCall").map((call) => ({
-      name: attribute(call, "function"),
-      result: within(
-        results.filter((result) => attribute(result, "id") === attribute(call, "id")),
-        "result",
-      )
-        .map(contentOf)
-        .join("\n"),
-    })),
-    textSpeaks: within([chatInterface], "systemReminder").some((reminder) => contentOf(reminder) === lastTextSpeaks),
+    calls: [...shownCalls(turn), ...sentCalls(messages)],
+    textSpeaks: within(interfaces, "systemReminder").some((reminder) => contentOf(reminder) === lastTextSpeaks),
   };
 };
+
+const resultOf = (result: Element | undefined): string =>
+  result ? within([result], "result").map(contentOf).join("\n") : "";
+
+/** Calls that are told as elements. */
+const shownCalls = (turn: readonly Element[]): View["calls"] => {
+  const results = within(turn, "functionResult");
+  return within(turn, "functionCall").map((call) => ({
+    name: attribute(call, "function"),
+    result: resultOf(results.find((result) => attribute(result, "id") === attribute(call, "id"))),
+  }));
+};
+
+const toolCalls = z.array(z.object({ id: z.string(), function: z.object({ name: z.string() }) }));
+
+/** Calls that were sent back as messages of their own. */
+const sentCalls = (messages: readonly Message[]): View["calls"] =>
+  messages.flatMap((message) => {
+    const calls = toolCalls.safeParse(message.tool_calls);
+    return (calls.data ?? []).map((call) => {
+      const answer = messages.find((other) => "tool_call_id" in other && other.tool_call_id === call.id);
+      return { name: call.function.name, result: resultOf(answer && parse(answer.content)) };
+    });
+  });

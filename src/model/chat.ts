@@ -78,7 +78,9 @@ export const createChatModel = (options: ChatModelOptions): ChatModel => {
   const blind = new Set<string>();
 
   const complete: ChatModel["complete"] = async (request, signal, onArrival = () => {}) => {
-    let showing = !blind.has(request.model) && request.messages.some(({ images = [] }) => images.length > 0);
+    let showing =
+      !blind.has(request.model) &&
+      request.messages.some((message) => message.role === "user" && (message.images ?? []).length > 0);
     let waitMs = 0;
     for (let attempt = 1; ; attempt += 1) {
       try {

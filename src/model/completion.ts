@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { storable } from "../lib/storable.ts";
+import { storable, storableJson } from "../lib/storable.ts";
 import { joinThoughts, splitThoughts } from "./thoughts.ts";
 import { estimateUsage, readUsage, type Usage, usageRecord } from "./usage.ts";
 
@@ -11,6 +11,16 @@ export interface ToolCall {
   readonly arguments: string;
 }
 
+/** `text`, `summary` and `data` come in pieces; what else is in it is kept as it came. */
+const reasoningDetail = z.looseObject({
+  type: z.string().nullish(),
+  index: z.number().nullish(),
+  text: z.string().nullish(),
+  summary: z.string().nullish(),
+  data: z.string().nullish(),
+});
+export type ReasoningDetail = z.infer<typeof reasoningDetail>;
+
 /** A whole answer of the model. Every text in it can be stored. */
 export interface Completion {
   /** What the model says, without its thoughts, trimmed. */
@@ -18,6 +28,8 @@ export interface Completion {
   /** What the model thinks: reasoning fields and `<think>` blocks. Never to be sent as a message. */
   readonly thought: string;
   readonly toolCalls: readonly ToolCall[];
+  /** OpenRouter's record of the thoughts, whole: to be sent back with the calls. Empty from other servers. */
+  readonly reasoningDetails: readonly ReasoningDetail[];
   /** `stop`, `tool_calls`, `length`, `content_filter`, or a word of the provider's own. */
   readonly finishReason: string;
   readonly usage: Usage;
@@ -48,9 +60,7 @@ const chunkSchema = z.object({
             refusal: z.string().nullish(),
             reasoning: z.string().nullish(),
             reasoning_content: z.string().nullish(),
-            reasoning_details: z
-              .array(z.object({ text: z.string().nullish(), summary: z.string().nullish() }))
-              .nullish(),
+            reasoning_details: z.array(reasoningDetail).nullish(),
             tool_calls: z.array(toolCallDelta).nullish(),
           })
           .nullish(),
@@ -74,6 +84,7 @@ export class CompletionBuilder {
   #content = "";
   #reasoning = "";
   readonly #calls: PartialCall[] = [];
+  readonly #details: ReasoningDetail[] = [];
   #finishReason: string | undefined;
   #usage: Usage | undefined;
 
@@ -105,6 +116,7 @@ export class CompletionBuilder {
       delta?.reasoning_content ??
       delta?.reasoning_details?.map((detail) => detail.text ?? detail.summary ?? "").join("") ??
       "";
+    for (const detail of delta?.reasoning_details ?? []) this.#addDetail(detail);
     for (const call of delta?.tool_calls ?? []) this.#addCall(call);
     this.#finishReason = choice?.finish_reason ?? this.#finishReason;
   }
@@ -123,9 +135,25 @@ export class CompletionBuilder {
       text,
       thought: joinThoughts([storable(this.#reasoning), thought]),
       toolCalls,
+      reasoningDetails: storableJson(this.#details),
       finishReason: this.#finishReason,
       usage: this.#usage ?? estimateUsage(prompt, written),
     };
+  }
+
+  /** A detail goes on under its index and type. */
+  #addDetail(detail: ReasoningDetail): void {
+    const last = this.#details.at(-1);
+    if (!last || last.type !== detail.type || last.index !== detail.index) {
+      this.#details.push({ ...detail });
+      return;
+    }
+    for (const [key, value] of Object.entries(detail)) {
+      if (value === null || value === undefined) continue;
+      const before = last[key];
+      const goesOn = (key === "text" || key === "summary" || key === "data") && typeof before === "string";
+      last[key] = goesOn ? `${before}${String(value)}` : value;
+    }
   }
 
   /**

@@ -1,12 +1,33 @@
 import type OpenAI from "openai";
+import type { ToolCall } from "./completion.ts";
 import { type ShownImage, withImages } from "./images.ts";
 
-/** One message to the model. More roles join this union when turns are continued natively. */
-interface ChatMessage {
+/** What the model is told: who it is, and what it sees. */
+interface Told {
   readonly role: "system" | "user";
   readonly content: string;
+  /** Places in `content` up to which it is likely to be the same in the next request. */
+  readonly borders?: readonly number[];
   readonly images?: readonly ShownImage[];
 }
+
+/** What the model has answered in an earlier step, as it came. */
+interface Answered {
+  readonly role: "assistant";
+  readonly content: string;
+  readonly toolCalls: readonly ToolCall[];
+  /** OpenRouter's record of the model's thoughts, which some models need back to go on thinking. */
+  readonly reasoningDetails?: readonly unknown[];
+}
+
+/** What a call that the model made has brought. */
+interface Returned {
+  readonly role: "tool";
+  readonly toolCallId: string;
+  readonly content: string;
+}
+
+export type ChatMessage = Told | Answered | Returned;
 
 export interface ToolDefinition {
   readonly name: string;
@@ -39,8 +60,65 @@ const fieldsOf = (host: string, sessionId: string) => {
   return {};
 };
 
-const messageOf = ({ role, content, images = [] }: ChatMessage, blind: boolean) =>
-  role === "user" ? { role, content: withImages(content, images, blind) } : { role, content };
+/** Where a model's cache works only by marks: Anthropic's, through OpenRouter; four marks at most. */
+const wantsMarks = (host: string, model: string): boolean => host === "openrouter.ai" && model.startsWith("anthropic/");
+const marksMax = 4;
+
+interface Wire {
+  readonly marks: boolean;
+  /** The model sees no images: it is told of them instead. */
+  readonly blind: boolean;
+}
+
+/** Broken arguments were answered as such; servers refuse them in what they are sent. */
+const argumentsOf = (call: ToolCall): string => {
+  try {
+    JSON.parse(call.arguments);
+    return call.arguments;
+  } catch {
+    return "{}";
+  }
+};
+
+const messageOf = (message: ChatMessage, wire: Wire): OpenAI.ChatCompletionMessageParam => {
+  switch (message.role) {
+    case "system":
+      return { role: "system", content: wire.marks ? marked(message.content, []) : message.content };
+    case "user": {
+      const { content, images = [], borders = [] } = message;
+      if (images.length > 0) return { role: "user", content: withImages(content, images, wire.blind) };
+      return { role: "user", content: wire.marks && borders.length > 0 ? marked(content, borders) : content };
+    }
+    case "assistant": {
+      const { content, toolCalls, reasoningDetails } = message;
+      return {
+        role: "assistant",
+        content,
+        ...(toolCalls.length > 0 && {
+          tool_calls: toolCalls.map((call) => ({
+            id: call.id,
+            type: "function" as const,
+            function: { name: call.name, arguments: argumentsOf(call) },
+          })),
+        }),
+        ...(reasoningDetails && { reasoning_details: reasoningDetails }),
+      };
+    }
+    case "tool":
+      return { role: "tool", tool_call_id: message.toolCallId, content: message.content };
+  }
+};
+
+/** The text in pieces that end at the borders; all but the last are marked to be cached, or the only one. */
+const marked = (content: string, borders: readonly number[]): OpenAI.ChatCompletionContentPartText[] => {
+  const ends = [...borders.slice(0, marksMax - 1), content.length];
+  const pieces = ends.map((end, index) => content.slice(ends[index - 1] ?? 0, end)).filter((piece) => piece !== "");
+  return pieces.map((text, index) => ({
+    type: "text" as const,
+    text,
+    ...((index < pieces.length - 1 || borders.length === 0) && { cache_control: { type: "ephemeral" } }),
+  }));
+};
 
 /**
  * The body of the request. Optional fields are left out where they say nothing: some servers refuse them.
@@ -48,7 +126,7 @@ const messageOf = ({ role, content, images = [] }: ChatMessage, blind: boolean) 
  */
 export const requestBody = (request: ChatRequest, host: string, { blind = false } = {}): RequestBody => ({
   model: request.model,
-  messages: request.messages.map((message) => messageOf(message, blind)),
+  messages: request.messages.map((message) => messageOf(message, { blind, marks: wantsMarks(host, request.model) })),
   stream: true,
   stream_options: { include_usage: true },
   ...(request.temperature !== undefined && { temperature: request.temperature }),

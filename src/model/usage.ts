@@ -29,7 +29,10 @@ const imageTokens = 1_500;
 
 /** Tokens of what a request sends. */
 export const estimatePrompt = ({ messages, tools }: ChatRequest): number => {
-  const images = messages.reduce((count, message) => count + (message.images?.length ?? 0), 0);
+  const images = messages.reduce(
+    (count, message) => count + ("images" in message ? (message.images?.length ?? 0) : 0),
+    0,
+  );
   const text = messages.map((message) => ({ ...message, images: undefined }));
   return estimateTokens(JSON.stringify([text, tools])) + images * imageTokens;
 };

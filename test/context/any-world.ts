@@ -134,6 +134,7 @@ export const anyWorld = (
       systemAdmins: listOf(userId),
       rooms: fc.uniqueArray(room, { maxLength: most, selector: ({ roomId: id }) => id }),
       home: fc.boolean(),
+      log: listOf(fc.record({ roomId, entries: listOf(timelineEntry) })),
       roomsLeftOut: fc.nat(1000),
       ephemeris: listOf(entry),
       windows: fc.uniqueArray(window, { maxLength: most, selector: ({ windowId }) => windowId }),

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { layout } from "../../src/context/layout.ts";
+import { layout as layoutAs } from "../../src/context/layout.ts";
 import type { World } from "../../src/context/types.ts";
 import { busyWorld, exampleWorld } from "./worlds.ts";
+
+const layout = (world: World) => layoutAs(world, "seed");
 
 const golden = (name: string) => `golden/${name}.txt`;
 const complete = (world: World) => {

@@ -1,8 +1,11 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { guideTitle } from "../../src/context/chat-interface.ts";
-import { layout } from "../../src/context/layout.ts";
+import { layout as layoutAs } from "../../src/context/layout.ts";
+import type { World } from "../../src/context/types.ts";
 import { busyWorld, exampleWorld } from "./worlds.ts";
+
+const layout = (world: World) => layoutAs(world, "seed");
 
 const guide = readFileSync(new URL("../../src/guides/clevernet.md", import.meta.url), "utf8");
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { charsMin } from "../../src/context/budget.ts";
-import { layout } from "../../src/context/layout.ts";
+import { layout as layoutAs } from "../../src/context/layout.ts";
 import type { FileView, RoomView, TimelineEntry, WindowChange, WindowView, World } from "../../src/context/types.ts";
 import { UserError } from "../../src/lib/errors.ts";
 import type { RoomId } from "../../src/lib/ids.ts";
@@ -11,6 +11,8 @@ import { visible } from "../../src/lmml/visible.ts";
 import { hostileText } from "../support/hostile-text.ts";
 import { anyWorld } from "./any-world.ts";
 import { busyWorld, exampleWorld, message, room } from "./worlds.ts";
+
+const layout = (world: World) => layoutAs(world, "seed");
 
 type Outline = readonly [name: string, ...children: Outline[]];
 const outline = ({ name, children }: Element): Outline =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { layout } from "../../src/context/layout.ts";
+import { layout as layoutAs } from "../../src/context/layout.ts";
 import type { RoomView, WindowView, World } from "../../src/context/types.ts";
 import { elementContent, textContent } from "../../src/context/viewport.ts";
 import { windowElement } from "../../src/context/window.ts";
@@ -7,6 +7,8 @@ import type { RoomId } from "../../src/lib/ids.ts";
 import { element } from "../../src/lmml/element.ts";
 import { render } from "../../src/lmml/render.ts";
 import { exampleWorld, message, room } from "./worlds.ts";
+
+const layout = (world: World) => layoutAs(world, "seed");
 
 const golden = (name: string) => `golden/${name}.txt`;
 

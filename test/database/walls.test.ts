@@ -19,6 +19,8 @@ onEachDatabase((database) => {
       eventsPerRoom: 50,
       membersPerRoom: 10,
       entries: 50,
+      logged: false,
+      base: undefined,
       ...from,
     });
   const mayRead = async (audience: UserId[], source: RoomId, owner = newUser()): Promise<unknown> => {

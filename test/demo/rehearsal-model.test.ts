@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { functionCall, functionResult } from "../../src/context/ephemeris.ts";
-import { layout } from "../../src/context/layout.ts";
+import { layout as layoutAs } from "../../src/context/layout.ts";
 import { lastTextSpeaks, onlyFunctionsSpeak } from "../../src/context/reminders.ts";
 import type { TimelineEntry, World } from "../../src/context/types.ts";
 import { startRehearsalModel } from "../../src/demo/rehearsal-model.ts";
@@ -11,6 +11,8 @@ import { createChatModel } from "../../src/model/chat.ts";
 import type { Completion } from "../../src/model/completion.ts";
 import type { ToolDefinition } from "../../src/model/request.ts";
 import { fixedClock } from "../support/fixed-clock.ts";
+
+const layout = (world: World) => layoutAs(world, "seed");
 
 const agent = "@agent_helper:example.org" as UserId;
 const you = "@you:example.org" as UserId;
@@ -47,6 +49,7 @@ const world = (change: Partial<World> = {}): World => ({
   serverName: "example.org",
   now: at,
   timeZone: "UTC",
+  log: [],
   agent: {
     userId: agent,
     model: "rehearsal",

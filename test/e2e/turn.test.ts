@@ -81,7 +81,7 @@ describe("a turn", () => {
     expect(await heardIn(room)).toEqual([expect.stringContaining("limit of my steps"), "well."]);
     const next = requestsIn(room)[10];
     const events = next ? all(roomSeen(next, "ephemeris"), "systemEvent").map(textOf) : [];
-    expect(events).toEqual(["The turn ended: it reached its limit of 10 steps."]);
+    expect(events).toEqual(["The turn ended: It reached its limit of 10 steps."]);
   });
 
   it("gets unknown functions and invalid arguments back as results", async () => {

@@ -64,6 +64,7 @@ describe("chat", () => {
     expect(await complete()).toEqual({
       text: "Hello you",
       thought: "hm",
+      reasoningDetails: [],
       toolCalls: [{ id: "call_0", name: "Send_k3f9", arguments: '{"to":"you"}' }],
       finishReason: "tool_calls",
       usage: { promptTokens: 1000, cachedTokens: 0, completionTokens: 10, costUsd: undefined, estimated: false },

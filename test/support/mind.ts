@@ -4,6 +4,7 @@ import { Desks } from "../../src/agent/desk.ts";
 import { Guides } from "../../src/agent/guides.ts";
 import { MeteredModel } from "../../src/agent/metered-model.ts";
 import type { Mind } from "../../src/agent/mind.ts";
+import { PrefixMeter } from "../../src/agent/prefix.ts";
 import type { Rights } from "../../src/agent/rights.ts";
 import { searchSource } from "../../src/agent/search-source.ts";
 import { Submodels } from "../../src/agent/submodel.ts";
@@ -47,6 +48,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     log,
     directory: new AgentDirectory(database, clock, log),
     rights: options.rights,
+    prefixes: new PrefixMeter(),
     rooms,
     history: new History(database),
     files,

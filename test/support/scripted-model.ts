@@ -49,11 +49,16 @@ interface Rule {
   timesLeft: number;
 }
 
-export const userText = ({ body }: ModelRequest): string => body.messages.at(-1)?.content ?? "";
+/** All that is sent beside the system message. */
+export const userText = ({ body }: ModelRequest): string =>
+  body.messages
+    .filter(({ role }) => role !== "system")
+    .map(({ content }) => content)
+    .join("\n\n");
 
 /** What others have newly said in the room of the conversation, oldest first. */
 export const newMessages = (request: ModelRequest): readonly NewMessage[] =>
-  readView(userText(request))?.newMessages ?? [];
+  readView(request.body.messages)?.newMessages ?? [];
 
 /** The name under which a tool is offered in this request: with the agent's suffix. */
 export const toolName = ({ body }: ModelRequest, tool: string): string => {
@@ -74,7 +79,7 @@ export const say = (
 const matchesOf = (matcher: Matcher) => {
   if (typeof matcher === "function") return matcher;
   return (request: ModelRequest) => {
-    const view = readView(userText(request));
+    const view = readView(request.body.messages);
     const said = view ? view.newMessages.map(({ body }) => body).join("\n") : userText(request);
     return typeof matcher === "string" ? said.includes(matcher) : matcher.test(said);
   };

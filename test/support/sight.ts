@@ -1,14 +1,19 @@
-import { readView } from "../../src/demo/rehearsal-view.ts";
+import { readPrompt, readView } from "../../src/demo/rehearsal-view.ts";
 import type { Element } from "../../src/lmml/element.ts";
-import { parse } from "../../src/lmml/parse.ts";
-import { type ModelRequest, type Step, say, userText } from "./scripted-model.ts";
+import { type ModelRequest, type Step, say } from "./scripted-model.ts";
 
-/** The chat interface of a request, parsed. */
+/**
+ * All that a request shows, as one chat interface: what stands apart from it in a layout that appends is put into it,
+ * and what is told of a room in several places stands in the first.
+ */
 export const chatInterface = (request: ModelRequest): Element => {
-  const text = userText(request);
-  const endTag = "</chatInterface>";
-  return parse(text.slice(text.indexOf("<chatInterface"), text.indexOf(endTag) + endTag.length));
+  const shown = readPrompt(request.body.messages);
+  const root = shown.find(({ name }) => name === "chatInterface");
+  if (!root) throw new Error("the request holds no chat interface");
+  return { ...root, children: shown.flatMap((part) => (part.name === "chatInterface" ? childrenOf(part) : [part])) };
 };
+
+const childrenOf = ({ children }: Element): readonly Element[] => (typeof children === "string" ? [] : children);
 
 /** All elements of a name at or below `root`, in document order. */
 export const all = (root: Element | undefined, name: string): Element[] => {
@@ -19,9 +24,13 @@ export const all = (root: Element | undefined, name: string): Element[] => {
 
 export const textOf = ({ children }: Element): string => (typeof children === "string" ? children : "");
 
-/** A room as it is shown; `ephemeris` is one, too. */
-export const roomSeen = (request: ModelRequest, roomId: string): Element | undefined =>
-  all(chatInterface(request), "room").find((room) => room.attributes.roomId === roomId);
+/** A room as it is shown, with its history; `ephemeris` is one, too. */
+export const roomSeen = (request: ModelRequest, roomId: string): Element | undefined => {
+  const shown = chatInterface(request);
+  const [room, ...more] = all(shown, "room").filter(({ attributes }) => attributes.roomId === roomId);
+  const log = childrenOf(shown).filter(({ name, attributes }) => name === "window" && attributes.src === roomId);
+  return room && { ...room, children: [room, { ...room, children: log }, ...more].flatMap(childrenOf) };
+};
 
 const messagesBelow = (request: ModelRequest, roomId: string, part: string): string[] =>
   all(roomSeen(request, roomId), part)
@@ -35,7 +44,7 @@ export const historyOf = (request: ModelRequest, roomId: string): string[] => me
 export const newsOf = (request: ModelRequest, roomId: string): string[] => messagesBelow(request, roomId, "newEvents");
 
 /** What the running turn has called so far, with results. */
-export const callsOf = (request: ModelRequest) => readView(userText(request))?.calls ?? [];
+export const callsOf = (request: ModelRequest) => readView(request.body.messages)?.calls ?? [];
 
 /** Number of the running turn. */
 export const turnOf = (request: ModelRequest): number => {
@@ -48,7 +57,7 @@ export const agentOf = (request: ModelRequest): string =>
   String(all(chatInterface(request), "chatSystem")[0]?.attributes.loggedInAs);
 
 /** The room of the conversation; "" at home. */
-export const roomOf = (request: ModelRequest): string => readView(userText(request))?.roomId ?? "";
+export const roomOf = (request: ModelRequest): string => readView(request.body.messages)?.roomId ?? "";
 
 export const remindersOf = (request: ModelRequest): string[] =>
   all(chatInterface(request), "systemReminder").map(textOf);

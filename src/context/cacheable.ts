@@ -1,0 +1,221 @@
+import type { EventId, RoomId } from "../lib/ids.ts";
+import { type Element, element } from "../lmml/element.ts";
+import { render } from "../lmml/render.ts";
+import { boxPart } from "./box-part.ts";
+import { type Allotment, divide, nothing } from "./budget.ts";
+import { partsOf, systemParts } from "./chat-interface.ts";
+import { ephemerisRoom } from "./ephemeris-room.ts";
+import { eventIdsIn, frameTooLarge } from "./layout-frame.ts";
+import { fitted, listPart, type Shown } from "./list-part.ts";
+import { clip } from "./measure.ts";
+import type { Part } from "./part.ts";
+import { closedRoom, historyWindowId, memberElement, openRoom, roomAttributes } from "./room.ts";
+import { localTime } from "./time.ts";
+import { timelineElement } from "./timeline.ts";
+import type { LogPiece, Prompt, RoomView, World } from "./types.ts";
+
+/** What the first render of a turn may take of `charsMax`; the rest is for the steps that are appended to it. */
+const renderShare = 0.8;
+/** The most that the record of earlier turns takes of `charsMax`: it is in the part that is never the same. */
+const ephemerisShare = 0.05;
+
+/** The most that one event takes in the log, in characters, for a conversation of `charsMax`. */
+export const logEntryMax = (charsMax: number): number => Math.floor(charsMax / 20);
+
+/** An event as it stands in the log: the same for all time, unless it is edited. */
+export const logElement = (entry: LogPiece["entries"][number], serverName: string, most: number): Element =>
+  fitted(timelineElement(entry, serverName), most, 2);
+
+/**
+ * What does not change comes first: guides, prompt and persona; rooms with their members; the log, to which events are
+ * only added; then what is different each time. So two calls of a conversation have a long beginning in common, which
+ * providers need not read again.
+ */
+export const cacheable = (world: World): Prompt => {
+  const most = logEntryMax(world.charsMax);
+  const pieces = world.log.map((piece) => {
+    const shown = pieceElement(piece, world.serverName, most);
+    return { text: `${render(shown)}\n\n`, eventIds: eventIdsIn(shown) };
+  });
+  const plan = planOf(world);
+  const frame = plan.write(nothing);
+  const max = Math.floor(world.charsMax * renderShare);
+  let left = max - frame.system.length - frame.stable.length - frame.tail.length - total(pieces);
+  // The log was cut to its share when it was made; in a very small context even that can be too much.
+  while (left < 0 && pieces.length > 0) left += pieces.shift()?.text.length ?? 0;
+  if (left < 0) throw frameTooLarge(world, left);
+  const { system, stable, tail, eventIds } = plan.write(divide(left, plan.wanted));
+  const log = pieces.map(({ text }) => text).join("");
+  return {
+    system,
+    user: `${stable}${log}${tail}`,
+    borders: [stable.length, stable.length + log.length],
+    eventIds: [...pieces.flatMap((piece) => piece.eventIds), ...eventIds],
+  };
+};
+
+const total = (pieces: readonly { readonly text: string }[]): number =>
+  pieces.reduce((chars, { text }) => chars + text.length, 0);
+
+const pieceElement = ({ roomId, entries }: LogPiece, serverName: string, most: number): Element =>
+  element(
+    "window",
+    {
+      windowId: clip(historyWindowId(roomId), 64),
+      srcType: "chatHistory",
+      src: clip(roomId),
+      contentType: "text/lmml",
+      pinned: true,
+      system: true,
+    },
+    [
+      element(
+        "content",
+        {},
+        entries.map((entry) => logElement(entry, serverName, most)),
+      ),
+    ],
+  );
+
+interface Written {
+  readonly system: string;
+  readonly stable: string;
+  readonly tail: string;
+  readonly eventIds: readonly EventId[];
+}
+
+/** Everything but the log, as it can be cut. */
+const planOf = (world: World): { wanted: Allotment; write: (chars: Allotment) => Written } => {
+  const open = world.rooms.filter((room) => !room.closed);
+  const own = open.find((room) => room.roomId === world.conversation);
+  const others = open.filter((room) => room !== own).toSorted((a, b) => (a.roomId < b.roomId ? -1 : 1));
+  const parts = partsOf({
+    ...world,
+    rooms: world.rooms.map(inTail),
+    ephemeris: withoutSaid(world.ephemeris, world.conversation),
+  });
+  const otherRooms = membersPart(others, world);
+  const ephemerisMax = Math.floor(world.charsMax * ephemerisShare);
+  const wanted: Allotment = {
+    reminders: parts.reminders.wanted,
+    postPrompt: parts.postPrompt.wanted,
+    turn: parts.turn.wanted,
+    newEvents: parts.newEvents.wanted,
+    systemPrompt: parts.systemPrompt.wanted,
+    persona: parts.persona.wanted,
+    guides: parts.guides.wanted,
+    admins: parts.admins.wanted,
+    members: parts.members.wanted,
+    history: parts.history.wanted,
+    ephemeris: Math.min(ephemerisMax, parts.ephemeris.wanted),
+    otherRooms: otherRooms.wanted,
+    scratchpad: parts.scratchpad.wanted,
+    windows: parts.windows.wanted,
+  };
+  const write = (chars: Allotment): Written => {
+    const systemId = clip(world.serverName);
+    const loggedInAs = clip(world.agent.userId);
+    const admins = parts.admins.cut(chars.admins);
+    const windows = parts.windows.cut(chars.windows);
+    const shownOthers = otherRooms.cut(chars.otherRooms);
+    const leftOut = world.roomsLeftOut + shownOthers.leftOut;
+    const stable = element(
+      "chatSystem",
+      {
+        systemId,
+        loggedInAs,
+        adminsLeftOut: admins.leftOut > 0 ? admins.leftOut : undefined,
+        roomsLeftOut: leftOut > 0 ? leftOut : undefined,
+      },
+      [
+        ...admins.elements,
+        own && roomWithMembers(own, world, parts.members.cut(chars.members)),
+        ...shownOthers.elements,
+      ],
+    );
+    const tail = element(
+      "chatInterface",
+      {
+        currentDatetime: localTime(world.now, world.timeZone),
+        agentUnderlyingModel: clip(world.agent.model),
+        agentRunningOnSystem: systemId,
+        windowsLeftOut: windows.leftOut > 0 ? windows.leftOut : undefined,
+      },
+      [
+        element("agentParameters", { wakeUpTimerSeconds: world.agent.wakeUpTimerSeconds ?? "off" }),
+        element("chatSystem", { systemId, loggedInAs }, [
+          own &&
+            openRoom({ ...inTail(own), memberCount: 0 }, world, {
+              members: none,
+              history: parts.history.cut(chars.history),
+              newEvents: parts.newEvents.cut(chars.newEvents),
+            }),
+          ...world.rooms.flatMap((room) => roomInTail(room, world)),
+          ephemerisRoom(world, {
+            ephemeris: parts.ephemeris.cut(chars.ephemeris),
+            turn: parts.turn.cut(chars.turn),
+          }),
+          parts.scratchpad.cut(chars.scratchpad),
+        ]),
+        ...parts.reminders.cut(chars.reminders),
+        ...windows.elements,
+      ],
+    );
+    const { systemPrompt, persona, guides } = systemParts(parts, chars);
+    const postPrompt = parts.postPrompt.cut(chars.postPrompt);
+    return {
+      system: [...guides, systemPrompt, persona].filter((text) => text !== "").join("\n\n"),
+      stable: `${render(stable)}\n\n`,
+      tail: postPrompt === "" ? render(tail) : `${render(tail)}\n\n${postPrompt}`,
+      eventIds: eventIdsIn(tail),
+    };
+  };
+  return { wanted, write };
+};
+
+const none: Shown = { elements: [], reach: 0, leftOut: 0 };
+
+/** In the tail a room shows its history only where its window was moved: otherwise it stands in the log. */
+const inTail = (room: RoomView): RoomView => (room.historyWindow ? room : { ...room, history: [] });
+
+/** Other rooms are in the tail where there is something to say of them that changes. */
+const roomInTail = (room: RoomView, world: World): Element[] => {
+  if (room.roomId === world.conversation && !room.closed) return [];
+  if (room.closed) return [closedRoom(room, world)];
+  return room.unread > 0 ? [element("room", { ...roomAttributes(room, world), unread: room.unread })] : [];
+};
+
+const roomWithMembers = (room: RoomView, world: World, members: Shown): Element => {
+  const leftOut = room.memberCount - members.elements.length;
+  const attributes = { ...roomAttributes(room, world), membersLeftOut: leftOut > 0 ? leftOut : undefined };
+  return element("room", attributes, members.elements);
+};
+
+const membersPart = (rooms: readonly RoomView[], world: World): Part<Shown> =>
+  boxPart(rooms, {
+    depth: 1,
+    limit: world.charsMax,
+    weight: () => 1,
+    shell: (room) => roomWithMembers(room, world, none),
+    part: (room) => {
+      const members = listPart(room.members.map(memberElement), { depth: 2, limit: world.charsMax, keep: "first" });
+      return { wanted: members.wanted, cut: (max) => roomWithMembers(room, world, members.cut(max)) };
+    },
+  });
+
+/** An action appears once: what was said in the conversation's room stands in its log. */
+const withoutSaid = (entries: readonly Element[], here: RoomId): Element[] => {
+  const said = new Set(entries.filter((entry) => saidIn(entry, here)).map(({ attributes }) => attributes.id));
+  return entries.filter(({ attributes }) => attributes.id === undefined || !said.has(attributes.id));
+};
+
+const saidIn = ({ name, children }: Element, here: RoomId): boolean =>
+  name === "functionResult" &&
+  typeof children !== "string" &&
+  children.some(
+    (result) =>
+      typeof result.children !== "string" &&
+      result.children.some(
+        ({ name: what, attributes }) => what === "message" && attributes.sent === true && attributes.roomId === here,
+      ),
+  );

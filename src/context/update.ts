@@ -1,0 +1,73 @@
+import type { EventId } from "../lib/ids.ts";
+import { type Element, element } from "../lmml/element.ts";
+import { render } from "../lmml/render.ts";
+import { listPart } from "./list-part.ts";
+import { clip } from "./measure.ts";
+import { roomAttributes } from "./room.ts";
+import { localTime } from "./time.ts";
+import { timelineElement } from "./timeline.ts";
+import type { World } from "./types.ts";
+import { windowsPart } from "./window.ts";
+
+/** What a turn has been shown of the things that may change while it runs. */
+export class Told {
+  readonly events = new Set<EventId>();
+  readonly windows = new Map<string, string>();
+  readonly reminders = new Set<string>();
+
+  /** Takes note of what a world shows. Returns what of it is told for the first time, or is not as it was. */
+  take({ rooms, conversation, windows, reminders }: World) {
+    const own = rooms.find((room) => room.roomId === conversation && !room.closed);
+    const newEvents = (own?.newEvents ?? []).filter(({ eventId }) => !this.events.has(eventId));
+    for (const { eventId } of newEvents) this.events.add(eventId);
+    const changed = windows.filter((window) => {
+      const { closesIn: _, ...look } = window;
+      const now = JSON.stringify(look);
+      const same = this.windows.get(window.windowId) === now;
+      this.windows.set(window.windowId, now);
+      return !same;
+    });
+    const said = reminders.filter((reminder) => !this.reminders.has(reminder));
+    for (const reminder of said) this.reminders.add(reminder);
+    return { own, newEvents, windows: changed, reminders: said };
+  }
+}
+
+/** The most that new events and windows, each, take in an update. */
+const updateShare = 0.1;
+
+/**
+ * What has changed since the render that the steps of a turn are appended to: events that came meanwhile, windows that
+ * are not as they were, new reminders. Undefined where nothing has.
+ */
+export const updateOf = (world: World, told: Told): { text: string; eventIds: readonly EventId[] } | undefined => {
+  const { own, newEvents, windows, reminders } = told.take(world);
+  if (newEvents.length === 0 && windows.length === 0 && reminders.length === 0) return undefined;
+  const { agent, serverName } = world;
+  const limit = Math.floor(world.charsMax * updateShare);
+  const events = listPart(
+    newEvents.map((entry) => timelineElement(entry, serverName)),
+    { depth: 4, limit, keep: "last" },
+  ).cut(limit);
+  const room =
+    own && newEvents.length > 0
+      ? element("room", roomAttributes(own, world), [
+          element("newEvents", { eventsLeftOut: events.leftOut > 0 ? events.leftOut : undefined }, events.elements),
+        ])
+      : undefined;
+  const systemId = clip(serverName);
+  const shown: Element = element(
+    "chatInterface",
+    {
+      currentDatetime: localTime(world.now, world.timeZone),
+      agentUnderlyingModel: clip(agent.model),
+      agentRunningOnSystem: systemId,
+    },
+    [
+      room && element("chatSystem", { systemId, loggedInAs: clip(agent.userId) }, [room]),
+      ...reminders.map((reminder) => element("systemReminder", {}, reminder)),
+      ...windowsPart(windows, limit).cut(limit).elements,
+    ],
+  );
+  return { text: render(shown), eventIds: newEvents.map(({ eventId }) => eventId) };
+};

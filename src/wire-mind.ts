@@ -1,0 +1,85 @@
+import { BudgetBook } from "./agent/budget.ts";
+import { checkDefinition } from "./agent/definition.ts";
+import { Desks } from "./agent/desk.ts";
+import { Guides } from "./agent/guides.ts";
+import { MeteredModel } from "./agent/metered-model.ts";
+import type { Mind } from "./agent/mind.ts";
+import { PrefixMeter } from "./agent/prefix.ts";
+import { searchSource } from "./agent/search-source.ts";
+import { Submodels } from "./agent/submodel.ts";
+import type { AnyTool } from "./agent/tool.ts";
+import { Toolbox } from "./agent/toolbox.ts";
+import { View } from "./agent/view.ts";
+import { Budgets } from "./database/budgets.ts";
+import type { Database } from "./database/connection.ts";
+import { Knowledge } from "./database/knowledge.ts";
+import { MediaTable } from "./database/media.ts";
+import { Renders } from "./database/renders.ts";
+import { Uploads } from "./database/uploads.ts";
+import type { LiveConfig } from "./live-config.ts";
+import { liveModel } from "./live-model.ts";
+import { loadAll, loadShipped } from "./load.ts";
+import type { createMetrics } from "./metrics.ts";
+import { openShares } from "./vfs/shares.ts";
+
+type FromOutside = Pick<
+  Mind,
+  | "clock"
+  | "log"
+  | "directory"
+  | "rights"
+  | "rooms"
+  | "history"
+  | "turns"
+  | "onOutbox"
+  | "tellOperators"
+  | "onThought"
+  | "onRead"
+  | "showWork"
+>;
+
+interface Setting extends FromOutside {
+  readonly live: LiveConfig;
+  readonly database: Database;
+  readonly serverName: string;
+  readonly metrics: ReturnType<typeof createMetrics>;
+}
+
+/** Makes what every turn works with. */
+export async function wireMind({ live, database, serverName, metrics, ...given }: Setting): Promise<Mind> {
+  const { clock, log, rights } = given;
+  const config = live.current;
+  const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
+  const knowledge = new Knowledge(database);
+  const shipped = await loadShipped();
+  const files = openShares(database, {
+    shipped,
+    since: clock.now(),
+    quotaMegabytes: config.files.quotaMegabytes,
+    check: checkDefinition,
+  });
+  const book = new BudgetBook(new Budgets(database), () => live.current);
+  const counted = metrics.measured(liveModel(live, clock, log), book, clock);
+  const model = new MeteredModel({ model: counted, book, clock, log });
+  const desks = new Desks(database, files.stores, new Guides(shipped, serverName));
+  const view = new View(database, { clock, serverName, rights, defaultModel: () => live.current.model.name, desks });
+  return {
+    ...given,
+    files,
+    knowledge,
+    windows: { desks, sources: { search: searchSource } },
+    media: new MediaTable(database),
+    uploads: new Uploads(database),
+    view,
+    toolbox,
+    prefixes: new PrefixMeter(),
+    renders: new Renders(database),
+    model,
+    submodels: new Submodels(
+      model,
+      (agent) => agent.settings.submodel ?? live.current.model.submodel ?? view.modelOf(agent),
+    ),
+    book,
+    onTurnEnded: metrics.turnEnded,
+  };
+}
