@@ -4,7 +4,8 @@ import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { cacheDir } from "../support/cache-dir.ts";
 import { browserMissing, type Hydrogen, openHydrogen } from "../support/hydrogen.ts";
-import { answer } from "../support/sight.ts";
+import { toolName } from "../support/scripted-model.ts";
+import { all, answer, roomSeen, textOf } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 
@@ -97,11 +98,23 @@ describe.skipIf(browserMissing)(`in Hydrogen (slow: a real browser; ${browserMis
     await shoot("5-reaction");
   });
 
+  it("sees the agent's reaction below its own message", async () => {
+    stage.model.on("thank you", (request) => {
+      const asked = all(roomSeen(request, room), "message").findLast((seen) => textOf(seen) === "thank you");
+      const react = { call: toolName(request, "React"), arguments: { eventId: asked?.attributes.eventId, key: "❤" } };
+      return [react, answer(request, "you are welcome")];
+    });
+    await say("thank you");
+    await message("you are welcome").waitFor();
+    await message("thank you").getByText("❤ 1").waitFor();
+    await shoot("6-agent-reacts");
+  });
+
   it("sees what an agent answers in a thread as an answer to what it is about", async () => {
     stage.model.on("is there salt", (request) => answer(request, "a pinch"));
     const { id } = await ann.waitForMessage(room, ({ body }) => body.includes("carrots"));
     await ann.thread(room, id, "is there salt in it?");
     await message("a pinch").locator(".ReplyPreviewView").waitFor();
-    await shoot("6-thread");
+    await shoot("7-thread");
   });
 });
