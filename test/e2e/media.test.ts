@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sendsTo } from "../support/faults.ts";
 import { downloadAs, drawImage, upload } from "../support/media.ts";
+import { growth } from "../support/memory.ts";
 import { eventually } from "../support/poll.ts";
 import { type ModelRequest, toolName } from "../support/scripted-model.ts";
 import { all, answer, callsOf, roomOf, roomSeen } from "../support/sight.ts";
@@ -104,12 +105,16 @@ describe("files in a room", () => {
     expect(shownIn(requests().at(-1), event)).toBeUndefined();
   });
 
-  it("that are too large are not kept, and that is said", async () => {
+  it("of 100 MB are refused with their size, and take no memory", async () => {
     stage.model.on("large.bin", (request) => answer(request, "too large"));
-    const event = await send(Buffer.alloc(17 * 1_048_576), { body: "large.bin" });
-    await answered("too large");
-    expect(shown(event)?.missing).toMatch(/17825792 bytes/);
+    let event = "";
+    const grown = await growth(stage.bridge.pid, async () => {
+      event = await send(Buffer.alloc(100 * 1_048_576), { body: "large.bin" });
+      await answered("too large");
+    });
+    expect(shown(event)?.missing).toMatch(/104857600 bytes/);
     expect(shown(event)).not.toHaveProperty("path");
+    expect(grown).toBeLessThan(40);
   });
 
   it("that do not exist are said to be missing", async () => {
