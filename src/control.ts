@@ -9,6 +9,7 @@ import { Audit } from "./database/audit.ts";
 import type { Database } from "./database/connection.ts";
 import type { Outbox } from "./database/outbox.ts";
 import type { Conversation } from "./database/routing.ts";
+import { messageOf } from "./lib/errors.ts";
 import type { RoomId } from "./lib/ids.ts";
 import type { LiveConfig } from "./live-config.ts";
 import { loadAll } from "./load.ts";
@@ -42,6 +43,8 @@ export async function wireControl(parts: Parts) {
     const doorkeeper = { rights, botUserId: client.botUserId };
     mind.onOutbox([agent.userId as string as RoomId, ...(await answerWaiting(agent, doorkeeper, { rooms, outbox }))]);
   };
+  const welcomeSoon = (agent: Agent): void =>
+    void welcome(agent).catch((error: unknown) => log.warn(`the profile of ${agent.userId}: ${messageOf(error)}`));
   const lifecycle = new AgentLifecycle({
     serverName,
     directory,
@@ -99,5 +102,5 @@ export async function wireControl(parts: Parts) {
       return found;
     },
   });
-  return { commands, guests };
+  return { commands, guests, welcomeSoon };
 }

@@ -18,7 +18,6 @@ import { Turns } from "./database/turns.ts";
 import { Uploads } from "./database/uploads.ts";
 import { health } from "./health.ts";
 import type { Clock } from "./lib/clock.ts";
-import { messageOf } from "./lib/errors.ts";
 import type { RoomId } from "./lib/ids.ts";
 import type { Log } from "./lib/log.ts";
 import type { LiveConfig } from "./live-config.ts";
@@ -71,12 +70,7 @@ export async function wire({ live, registration, database, notifier, leases, que
   const turns = new Turns(database, config.bridge.instance);
   const rights = new Rights(new PermissionTable(database), rooms, notifier);
   const directory = new AgentDirectory(database, clock, log, {
-    onSettings(agent) {
-      if (agent.wakeUpTimerSeconds === agent.settings.wakeUpTimerSeconds) return;
-      directory.table
-        .setTimer(agent.name, agent.settings.wakeUpTimerSeconds)
-        .catch((error: unknown) => log.warn(messageOf(error)));
-    },
+    onChanged: (agent) => welcomeSoon(agent),
     onRefused: (refusal, key) => tellOperators(refusal, key),
   });
 
@@ -190,7 +184,7 @@ export async function wire({ live, registration, database, notifier, leases, que
   });
   const runner = new TurnRunner(mind, notifier, (conversations) => keeper.sendSoon(conversations));
   metrics.running(() => runner.running);
-  const { commands, guests } = await wireControl({
+  const { commands, guests, welcomeSoon } = await wireControl({
     live,
     database,
     mind,

@@ -52,8 +52,8 @@ You are ${displayName}, an agent who lives on Matrix and works for the people in
 `;
 
 interface Hearers {
-  /** The agent's settings were read for the first time, or are others than before. */
-  readonly onSettings?: (agent: Agent) => void;
+  /** The agent's file was changed while we run. */
+  readonly onChanged?: (agent: Agent) => void;
   /** A file cannot be used; `key` is the same for the same version of it. */
   readonly onRefused?: (refusal: string, key: string) => void;
 }
@@ -182,7 +182,12 @@ export class AgentDirectory {
     }
     this.#settings.set(row.name, { version, settings });
     const agent = withSettings(row, settings);
-    this.#hearers.onSettings?.(agent);
+    if (row.wakeUpTimerSeconds !== settings.wakeUpTimerSeconds) {
+      this.#agents
+        .setTimer(row.name, settings.wakeUpTimerSeconds)
+        .catch((error: unknown) => this.#log.warn(messageOf(error)));
+    }
+    if (known) this.#hearers.onChanged?.(agent);
     return agent;
   }
 }

@@ -37,12 +37,11 @@ export class AgentLifecycle {
     return agent;
   }
 
-  /** Gives the agent these fields of `agent.json`, and its profile with them. Throws a `UserError` for mistakes. */
+  /** Gives the agent these fields of `agent.json`, in force at once. Throws a `UserError` for mistakes. */
   async configure(agent: Agent, fields: Readonly<Record<string, unknown>>): Promise<void> {
-    const { directory, welcome } = this.#parts;
+    const { directory } = this.#parts;
     await directory.writeFields(agent, fields);
-    const changed = await directory.find(agent.name);
-    if (changed) await welcome(changed);
+    await directory.find(agent.name);
   }
 
   async setOwner(agent: Agent, owner: UserId): Promise<void> {
