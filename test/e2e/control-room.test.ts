@@ -198,7 +198,8 @@ describe("the control room", () => {
 
     it("leave makes it leave a room", async () => {
       const room = await stage.room(ann, [], ["helper"]);
-      expect(await command(`!room list`)).toContain(room);
+      const isListed = async () => (await command("!room list")).includes(room);
+      await eventually(isListed, { what: "the room to be listed" });
       expect(await command(`!agent leave helper ${room}`)).toContain("`join` → `leave`");
       await ann.waitForMembership(room, "leave", stage.agentId());
     });
