@@ -30,6 +30,7 @@ interface Parts {
   readonly runner: TurnRunner;
   readonly controlRoom: ControlRoom;
   readonly onWaiting: (conversations: readonly Conversation[]) => void;
+  readonly sweep: () => void;
 }
 
 /** What people command: the agents of a room, and the running bridge. */
@@ -86,6 +87,7 @@ export async function wireControl(parts: Parts) {
     serverName,
     client,
     runner,
+    sweep: parts.sweep,
     audit: new Audit(database),
     lifecycle,
     async reload() {

@@ -194,7 +194,12 @@ export async function wire({ live, registration, database, notifier, leases, que
     runner,
     controlRoom,
     onWaiting: (conversations) => keeper.sendSoon(conversations),
+    sweep() {
+      void reconciler.sweep();
+      notifier.tell("sweep");
+    },
   });
+  notifier.on("sweep", (word) => word && void reconciler.sweep());
   const judge = new Judge({
     events,
     rooms,

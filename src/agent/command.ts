@@ -24,6 +24,8 @@ export interface CommandServices extends Mind {
   readonly reload: () => Promise<readonly string[]>;
   /** What works, and what does not, a line each. */
   readonly check: () => Promise<readonly string[]>;
+  /** Begins a sweep of all agents, in every process. */
+  readonly sweep: () => void;
 }
 
 /** A person's command, as it came. */
