@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { all, textOf } from "../support/elements.ts";
 import { eventually } from "../support/poll.ts";
 import type { ModelRequest } from "../support/scripted-model.ts";
-import { all, answer, historyOf, roomOf, roomSeen, textOf } from "../support/sight.ts";
+import { answer, historyOf, roomOf, roomSeen } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 

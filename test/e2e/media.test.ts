@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { all } from "../support/elements.ts";
 import { sendsTo } from "../support/faults.ts";
 import { downloadAs, drawImage, upload } from "../support/media.ts";
 import { growth } from "../support/memory.ts";
 import { eventually } from "../support/poll.ts";
 import { type ModelRequest, toolName } from "../support/scripted-model.ts";
-import { all, answer, callsOf, roomOf, roomSeen } from "../support/sight.ts";
+import { answer, callsOf, roomOf, roomSeen } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { Message, TestUser } from "../support/user.ts";
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { visible } from "../../src/lmml/visible.ts";
+import { all, textOf } from "../support/elements.ts";
 import type { ModelRequest } from "../support/scripted-model.ts";
-import { all, answer, chatInterface, newsOf, roomOf, roomSeen, textOf } from "../support/sight.ts";
+import { answer, chatInterface, newsOf, roomOf, roomSeen } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nobodyHeardYou } from "../../src/context/reminders.ts";
+import { all, textOf } from "../support/elements.ts";
 import { eventually } from "../support/poll.ts";
 import { type Reply, say, toolName, userText } from "../support/scripted-model.ts";
-import { all, answer, callsOf, chatInterface, remindersOf, roomOf, roomSeen, textOf } from "../support/sight.ts";
+import { answer, callsOf, chatInterface, remindersOf, roomOf, roomSeen } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 

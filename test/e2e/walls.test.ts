@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { all } from "../support/elements.ts";
 import { eventually } from "../support/poll.ts";
 import { type ModelRequest, say, userText } from "../support/scripted-model.ts";
-import { all, answer, callsOf, historyOf, newsOf, roomOf, roomSeen } from "../support/sight.ts";
+import { answer, callsOf, historyOf, newsOf, roomOf, roomSeen } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 

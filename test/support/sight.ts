@@ -1,5 +1,6 @@
 import { readPrompt, readView } from "../../src/demo/rehearsal-view.ts";
 import type { Element } from "../../src/lmml/element.ts";
+import { all, textOf } from "./elements.ts";
 import { type ModelRequest, type Step, say } from "./scripted-model.ts";
 
 /**
@@ -14,15 +15,6 @@ export const chatInterface = (request: ModelRequest): Element => {
 };
 
 const childrenOf = ({ children }: Element): readonly Element[] => (typeof children === "string" ? [] : children);
-
-/** All elements of a name at or below `root`, in document order. */
-export const all = (root: Element | undefined, name: string): Element[] => {
-  if (!root) return [];
-  const own = root.name === name ? [root] : [];
-  return typeof root.children === "string" ? own : [...own, ...root.children.flatMap((child) => all(child, name))];
-};
-
-export const textOf = ({ children }: Element): string => (typeof children === "string" ? children : "");
 
 /** A room as it is shown, with its history; `ephemeris` is one, too. */
 export const roomSeen = (request: ModelRequest, roomId: string): Element | undefined => {
