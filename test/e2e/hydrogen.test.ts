@@ -3,9 +3,10 @@ import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { cacheDir } from "../support/cache-dir.ts";
+import { all, textOf } from "../support/elements.ts";
 import { browserMissing, type Hydrogen, openHydrogen } from "../support/hydrogen.ts";
 import { toolName } from "../support/scripted-model.ts";
-import { all, answer, roomSeen, textOf } from "../support/sight.ts";
+import { answer, roomSeen } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 
