@@ -23,7 +23,11 @@ interface Call {
 export async function prefix(postgresUrl: string | undefined): Promise<Table[]> {
   const rows: string[][] = [];
   for (const name of agentFields.layout.unwrap().options)
-    rows.push([name, ...sharesOf(await converse(postgresUrl, name))]);
+    for (const [length, most] of [
+      ["short", 2],
+      ["long", 4],
+    ] as const)
+      rows.push([`${name}, ${length} messages`, ...sharesOf(await converse(postgresUrl, name, most))]);
   return [
     {
       title: `Prefix: ${wakes} wakes in ${rooms} rooms, characters in common with the conversation's previous call`,
@@ -34,7 +38,8 @@ export async function prefix(postgresUrl: string | undefined): Promise<Table[]> 
   ];
 }
 
-async function converse(postgresUrl: string | undefined, layout: LayoutName): Promise<Call[]> {
+/** `most`: how often the words stand in the longest question; in answers more often by a half. */
+async function converse(postgresUrl: string | undefined, layout: LayoutName, most: number): Promise<Call[]> {
   const calls: Call[] = [];
   let [room, question] = ["", ""];
   const reply = (request: ModelRequest): Step => {
@@ -42,7 +47,7 @@ async function converse(postgresUrl: string | undefined, layout: LayoutName): Pr
     calls.push({ room, sent: sentIn(request) });
     if (question.startsWith("look") && !again)
       return { call: toolName(request, "FS_Tree"), arguments: { path: "agents:/helper" } };
-    return say(request, room, answerTo(question), { final: true });
+    return say(request, room, answerTo(question, most), { final: true });
   };
   const setting = await Setting.set(postgresUrl, { fields: { layout, wakeUpTimerSeconds: null }, reply });
   try {
@@ -53,9 +58,9 @@ async function converse(postgresUrl: string | undefined, layout: LayoutName): Pr
     for (let n = 0; n < rooms; n++) places.push(await ann.roomWith(userId));
     for (let n = 0; n < wakes; n++) {
       room = places[n % rooms] ?? "";
-      question = `${n % 3 === 2 ? "look" : "well"} ${n}: ${words.repeat(1 + (n % 4))}`;
+      question = `${n % 3 === 2 ? "look" : "well"} ${n}: ${words.repeat(1 + (n % most))}`;
       await ann.say(room, question);
-      await ann.hears(userId, answerTo(question));
+      await ann.hears(userId, answerTo(question, most));
     }
     return calls;
   } finally {
@@ -63,8 +68,8 @@ async function converse(postgresUrl: string | undefined, layout: LayoutName): Pr
   }
 }
 
-const answerTo = (question: string): string =>
-  `As to ${question.slice(0, 7)}: ${words.repeat(1 + (question.length % 6))}`.trim();
+const answerTo = (question: string, most: number): string =>
+  `As to ${question.slice(0, 7)}: ${words.repeat(1 + (question.length % (most * 1.5)))}`.trim();
 
 const sentIn = ({ body }: ModelRequest): string =>
   [

@@ -48,6 +48,7 @@ async function world(rooms: number, from: number): Promise<World> {
     guides: [{ title: "Guide", text: guide }],
     conversation: "!room0:example.org" as RoomId,
     rooms: views,
+    log: views.map(({ roomId, history }) => ({ roomId, entries: history.slice(0, 60 / rooms + 6) })),
     ephemeris: Array.from({ length: 50 }, (_, n) => ephemeris.thought(new Date(at(n)), words.slice(0, (n % 9) * 40))),
   };
 }
