@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { PostgresServer } from "../support/postgres.ts";
 import { postgresHindrance } from "../support/postgres-files.ts";
 import { burst } from "./burst.ts";
+import { files } from "./files.ts";
 import { footprint } from "./footprint.ts";
 import { intake } from "./intake.ts";
 import { latency } from "./latency.ts";
@@ -14,7 +15,17 @@ import { format, type Table } from "./table.ts";
 // `npm run bench`, or `npm run bench -- NAME...` for some of them.
 type Bench = (postgresUrl: string | undefined) => Promise<Table[]>;
 
-const benches: Readonly<Record<string, Bench>> = { intake, latency, burst, restart, footprint, prefix, render, scale };
+const benches: Readonly<Record<string, Bench>> = {
+  intake,
+  latency,
+  burst,
+  restart,
+  footprint,
+  prefix,
+  render,
+  files,
+  scale,
+};
 
 const { positionals } = parseArgs({ allowPositionals: true });
 const unknown = positionals.filter((name) => !Object.hasOwn(benches, name));
