@@ -92,11 +92,13 @@ export class Files {
    */
   list(share: string, base: string, roots: readonly string[] | null, limit: number): Promise<FileInfo[]> {
     const folder = base === "/" ? "/" : `${base}/`;
+    const end = `${folder.slice(0, -1)}0`;
+    // The range is what the index can find; `a-b` is in it for `a`, too.
     return this.#database.run(
       (sql) => sql<FileInfo[]>`
         select ${sql.unsafe(infoColumns)} from files
         where share = ${share} and (${roots && [...roots]}::text[] is null or root = any (${roots && [...roots]}::text[]))
-          and (path = ${base} or (path collate "C" >= ${folder} and path collate "C" < ${`${folder.slice(0, -1)}0`}))
+          and path collate "C" >= ${base} and path collate "C" < ${end} and (path = ${base} or path collate "C" >= ${folder})
         order by path collate "C" limit ${limit}`,
     );
   }
