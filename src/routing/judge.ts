@@ -63,11 +63,11 @@ export class Judge {
   readonly ignores = async (userId: UserId): Promise<boolean> =>
     this.kindOf(userId) === "human" && this.#parts.rights.ignores(userId);
 
-  async judge(event: PendingEvent): Promise<Effects> {
+  /** `room` is what is known of the event's room before it. */
+  async judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
     if (event.source === "history") return { shownChars: lengthOf(event) };
     const projected = project(event, this.kindOf);
     if (says(event) && (await this.ignores(event.sender))) return projected;
-    const room = await this.#parts.rooms.context(event.roomId);
     if (room.kind === "thoughts") return { ...projected, outbox: await answerMembership(event, room, this.#parts) };
     switch (event.type) {
       case "m.room.member":
@@ -96,7 +96,7 @@ export class Judge {
       if (original) await this.#applyEdits(original);
       return {};
     }
-    if (event.overtaken) await this.#catchUp(event);
+    if (event.overtaken) await this.#catchUp(event, room);
     const echo =
       typeof event.content["org.clevernet.key"] === "string" ? event.content["org.clevernet.key"] : undefined;
     const sender = this.kindOf(event.sender);
@@ -209,10 +209,10 @@ export class Judge {
   }
 
   /** Edits and redactions may come before what they are about. */
-  async #catchUp(event: StoredEvent): Promise<void> {
+  async #catchUp(event: StoredEvent, room: RoomContext): Promise<void> {
     await this.#applyEdits(event);
     for (const redaction of await this.#parts.events.redactionsOf(event)) {
-      await this.#redact(redaction, await this.#parts.rooms.context(event.roomId));
+      await this.#redact(redaction, room);
     }
   }
 

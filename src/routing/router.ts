@@ -1,7 +1,7 @@
 import type { Database } from "../database/connection.ts";
 import type { Events, PendingEvent } from "../database/events.ts";
 import type { Leases } from "../database/leases.ts";
-import type { Rooms } from "../database/rooms.ts";
+import type { RoomContext, Rooms } from "../database/rooms.ts";
 import { type Conversation, settle } from "../database/routing.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -82,16 +82,20 @@ export class Router {
 
   async #routeRoom(roomId: RoomId): Promise<void> {
     for (;;) {
-      const pending = await this.#parts.events.pending(roomId, batch);
+      const { events, leases, rooms } = this.#parts;
+      const [pending, known] = await Promise.all([events.pending(roomId, batch), rooms.context(roomId)]);
+      let room: RoomContext | undefined = known;
       for (const event of pending) {
-        if (this.#stopped.signal.aborted || !this.#parts.leases.holds(roomId)) return;
-        await this.#routeEvent(event);
+        if (this.#stopped.signal.aborted || !leases.holds(roomId)) return;
+        await this.#routeEvent(event, room ?? (await rooms.context(roomId)));
+        // Only state changes what is known of a room.
+        if (event.stateKey !== null) room = undefined;
       }
       if (pending.length < batch) return;
     }
   }
 
-  async #routeEvent(event: PendingEvent): Promise<void> {
+  async #routeEvent(event: PendingEvent, room: RoomContext): Promise<void> {
     const { client, database, events, judge, rooms, serverName } = this.#parts;
     const membership = event.type === "m.room.member" ? readMember(event.content)?.membership : undefined;
     const member = event.stateKey as UserId;
@@ -100,7 +104,7 @@ export class Router {
     if (isAgent && membership === "join" && (await rooms.membership(event.roomId, member)) !== "join") {
       await hydrate(client, { events, rooms }, event, member, judge.kindOf, judge.ignores);
     }
-    const effects = await judge.judge(event);
+    const effects = await judge.judge(event, room);
     const woken = await settle(database, event, effects);
     if (membership !== undefined && judge.kindOf(member) !== "human")
       this.#parts.onMembership(event.roomId, member, membership);

@@ -183,7 +183,8 @@ onEachDatabase((database) => {
       });
       for (const event of given) {
         await events().store([event], "push");
-        for (const one of await events().pending(roomId)) await settle(database(), one, await judge.judge(one));
+        for (const one of await events().pending(roomId))
+          await settle(database(), one, await judge.judge(one, await rooms.context(roomId)));
       }
     };
     const original = () => incoming({ roomId, sender: ann });
