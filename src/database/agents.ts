@@ -148,7 +148,7 @@ export class Agents {
     );
   }
 
-  /** Takes away all that the agent knew and was. What it said in rooms is the rooms'. */
+  /** Takes away all that the agent knew and was, but for what its calls cost. What it said in rooms is the rooms'. */
   async erase(name: AgentName): Promise<void> {
     await this.#database.run(
       (sql) => sql`
@@ -157,8 +157,15 @@ export class Agents {
         shown as (delete from renders where turn_id in (select id from mine)),
         thought as (delete from ephemeris where user_id in (select user_id from agents where name = ${name})),
         worked as (delete from turns where agent = ${name}),
-        talked as (delete from conversations where agent = ${name})
-        delete from files where share = 'agents' and starts_with(path, ${`/${name}/`})`,
+        talked as (delete from conversations where agent = ${name}),
+        opened as (delete from windows where agent = ${name}),
+        known as (delete from knowledge where agent = ${name}),
+        earlier as (
+          delete from file_versions where (share = 'agents' and root = ${name})
+            or (share = 'rooms' and path like '/%/agents/%' and split_part(path, '/', 4) = ${name})
+        )
+        delete from files where (share = 'agents' and root = ${name})
+          or (share = 'rooms' and path like '/%/agents/%' and split_part(path, '/', 4) = ${name})`,
     );
   }
 
