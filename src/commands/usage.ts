@@ -48,9 +48,12 @@ const thousands = new Intl.NumberFormat("en");
 
 function spentText(used: Spending | undefined, { tokens, usd }: Limit): string {
   const { calls = 0, promptTokens = 0, cachedTokens = 0, completionTokens = 0 } = used ?? {};
+  const { promptChars = 0, prefixChars = 0 } = used ?? {};
   const of = (limit: number | undefined) => (limit === undefined ? "" : ` of ${thousands.format(limit)}`);
-  const cached =
-    promptTokens > 0 ? `, ${Math.round((100 * cachedTokens) / promptTokens)} % of the prompts from the cache` : "";
+  const percent = (part: number, whole: number, what: string) =>
+    whole > 0 ? `, ${Math.round((100 * part) / whole)} % of the prompts ${what}` : "";
+  const cached = percent(cachedTokens, promptTokens, "from the cache");
+  const same = percent(prefixChars, promptChars, "as in the call before");
   const all = thousands.format(promptTokens + completionTokens);
-  return `${all}${of(tokens)} tokens, ${(used?.usd ?? 0).toFixed(4)}${of(usd)} USD, in ${calls} calls${cached}`;
+  return `${all}${of(tokens)} tokens, ${(used?.usd ?? 0).toFixed(4)}${of(usd)} USD, in ${calls} calls${cached}${same}`;
 }

@@ -47,6 +47,9 @@ export interface Spending {
   readonly cachedTokens: number;
   readonly completionTokens: number;
   readonly usd: number;
+  /** Characters of prompts that were measured, and of them those that the conversation's previous call began with. */
+  readonly promptChars: number;
+  readonly prefixChars: number;
 }
 
 /** A model call that belongs to no finished step. */
@@ -165,7 +168,8 @@ export class Budgets {
     return this.#database.run(
       (sql) => sql<Spending[]>`
         select a.scope, a.key, count(*) as calls, sum(u.prompt_tokens) as "promptTokens", sum(u.cached_tokens) as "cachedTokens",
-          sum(u.completion_tokens) as "completionTokens", coalesce(sum(u.cost_usd), 0) as usd
+          sum(u.completion_tokens) as "completionTokens", coalesce(sum(u.cost_usd), 0) as usd,
+          coalesce(sum(u.prompt_chars), 0) as "promptChars", coalesce(sum(u.prefix_chars) filter (where u.prompt_chars is not null), 0) as "prefixChars"
         from jsonb_to_recordset(${sql.json(accounts as unknown as Json)}) as a(scope text, key text)
         join usage u on u.created_at >= ${sql.unsafe(today)}::timestamp at time zone 'utc' and case a.scope
           when 'bridge' then true when 'agent' then u.agent = a.key when 'room' then u.room_id = a.key

@@ -193,7 +193,17 @@ onEachDatabase((database) => {
     await budgets().record(usage(one, 10, { cachedTokens: 4, completionTokens: 2, costUsd: 0.5 }));
     await budgets().record(usage(one, 10));
     expect(await budgets().spentToday([one, other])).toEqual([
-      { scope: "requester", key: one.key, calls: 2, promptTokens: 20, cachedTokens: 4, completionTokens: 2, usd: 0.5 },
+      {
+        scope: "requester",
+        key: one.key,
+        calls: 2,
+        promptTokens: 20,
+        cachedTokens: 4,
+        completionTokens: 2,
+        usd: 0.5,
+        promptChars: 0,
+        prefixChars: 0,
+      },
     ]);
   });
 
