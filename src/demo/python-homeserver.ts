@@ -5,8 +5,11 @@ import { secret } from "../lib/ids.ts";
 import { run, runFetching } from "./program.ts";
 import { synapseVersion } from "./synapse-command.ts";
 
+/** A busy machine takes its time: what is there and in use must not be taken for missing, and made anew. */
+const patienceMs = 60_000;
+
 const has = (python: string, script: string): Promise<boolean> =>
-  run(python, ["-I", "-c", script]).then(
+  run(python, ["-I", "-c", script], patienceMs).then(
     () => true,
     () => false,
   );
