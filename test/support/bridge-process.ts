@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { eventually } from "./poll.ts";
 
 const main = join(import.meta.dirname, "../../src/main.ts");
+const options = ["--max-semi-space-size=4", "--import", join(import.meta.dirname, "end-with-stdin.ts")];
 
 /** The bridge as an operator runs it, a process of its own: it can be killed at any moment and started again. */
 export class BridgeProcess {
@@ -34,8 +35,8 @@ export class BridgeProcess {
   /** Resolves when it answers people, or (`ready: false`) when its port answers. */
   async start({ ready = true } = {}): Promise<void> {
     await this.beforeStart();
-    const child = spawn(process.execPath, ["--max-semi-space-size=4", main, "start", "--config", this.#configFile], {
-      stdio: ["ignore", "pipe", "pipe"],
+    const child = spawn(process.execPath, [...options, main, "start", "--config", this.#configFile], {
+      stdio: ["pipe", "pipe", "pipe"],
       env: { ...process.env, ...this.#env },
     });
     this.#child = child;
