@@ -1,9 +1,10 @@
-import type { EventId } from "../lib/ids.ts";
+import type { EventId, RoomId } from "../lib/ids.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
-import { listPart } from "./list-part.ts";
+import { eventIdsIn } from "./layout-frame.ts";
+import { listPart, type Shown } from "./list-part.ts";
 import { clip } from "./measure.ts";
-import { roomAttributes } from "./room.ts";
+import { openRoom, roomAttributes, roomLists } from "./room.ts";
 import { localTime } from "./time.ts";
 import { timelineElement } from "./timeline.ts";
 import type { World } from "./types.ts";
@@ -13,6 +14,7 @@ import { windowsPart } from "./window.ts";
 export class Told {
   readonly events = new Set<EventId>();
   readonly windows = new Map<string, string>();
+  readonly histories = new Map<RoomId, string>();
   readonly reminders = new Set<string>();
 
   /** Takes note of what a world shows. Returns what of it is told for the first time, or is not as it was. */
@@ -27,22 +29,30 @@ export class Told {
       this.windows.set(window.windowId, now);
       return !same;
     });
+    const moved = rooms.filter((room) => {
+      const now = JSON.stringify(room.historyWindow ?? null);
+      const same = (this.histories.get(room.roomId) ?? "null") === now;
+      this.histories.set(room.roomId, now);
+      return !same && !room.closed;
+    });
     const said = reminders.filter((reminder) => !this.reminders.has(reminder));
     for (const reminder of said) this.reminders.add(reminder);
-    return { own, newEvents, windows: changed, reminders: said };
+    return { own, newEvents, windows: changed, moved, reminders: said };
   }
 }
+
+const none: Shown = { elements: [], reach: 0, leftOut: 0 };
 
 /** The most that new events and windows, each, take in an update. */
 const updateShare = 0.1;
 
 /**
- * What has changed since the render that the steps of a turn are appended to: events that came meanwhile, windows that
- * are not as they were, new reminders. Undefined where nothing has.
+ * What has changed since the render that the steps of a turn are appended to: events that came meanwhile, windows and
+ * histories that are not as they were, new reminders. Undefined where nothing has.
  */
 export const updateOf = (world: World, told: Told): { text: string; eventIds: readonly EventId[] } | undefined => {
-  const { own, newEvents, windows, reminders } = told.take(world);
-  if (newEvents.length === 0 && windows.length === 0 && reminders.length === 0) return undefined;
+  const { own, newEvents, windows, moved, reminders } = told.take(world);
+  if ([newEvents, windows, moved, reminders].every(({ length }) => length === 0)) return undefined;
   const { agent, serverName } = world;
   const limit = Math.floor(world.charsMax * updateShare);
   const events = listPart(
@@ -55,6 +65,14 @@ export const updateOf = (world: World, told: Told): { text: string; eventIds: re
           element("newEvents", { eventsLeftOut: events.leftOut > 0 ? events.leftOut : undefined }, events.elements),
         ])
       : undefined;
+  const histories = moved.map((each) => {
+    const { history } = roomLists(each, serverName, limit);
+    return openRoom({ ...each, memberCount: 0, unread: 0 }, world, {
+      members: none,
+      history: history.cut(Math.floor(limit / moved.length)),
+      newEvents: none,
+    });
+  });
   const systemId = clip(serverName);
   const shown: Element = element(
     "chatInterface",
@@ -64,10 +82,12 @@ export const updateOf = (world: World, told: Told): { text: string; eventIds: re
       agentRunningOnSystem: systemId,
     },
     [
-      room && element("chatSystem", { systemId, loggedInAs: clip(agent.userId) }, [room]),
+      room || histories.length > 0
+        ? element("chatSystem", { systemId, loggedInAs: clip(agent.userId) }, [room, ...histories])
+        : undefined,
       ...reminders.map((reminder) => element("systemReminder", {}, reminder)),
       ...windowsPart(windows, limit).cut(limit).elements,
     ],
   );
-  return { text: render(shown), eventIds: newEvents.map(({ eventId }) => eventId) };
+  return { text: render(shown), eventIds: eventIdsIn(shown) };
 };

@@ -11,6 +11,7 @@ import { render } from "./render.ts";
 import { restart } from "./restart.ts";
 import { scale } from "./scale.ts";
 import { format, type Table } from "./table.ts";
+import { windows } from "./windows.ts";
 
 // `npm run bench`, or `npm run bench -- NAME...` for some of them.
 type Bench = (postgresUrl: string | undefined) => Promise<Table[]>;
@@ -25,6 +26,7 @@ const benches: Readonly<Record<string, Bench>> = {
   render,
   files,
   scale,
+  windows,
 };
 
 const { positionals } = parseArgs({ allowPositionals: true });
