@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Element } from "../../src/lmml/element.ts";
+import { all } from "../support/elements.ts";
 import { type ModelRequest, type Step, toolName, userText } from "../support/scripted-model.ts";
-import { all, answer, callsOf, chatInterface } from "../support/sight.ts";
+import { answer, callsOf, chatInterface } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { Message, TestUser } from "../support/user.ts";
 
