@@ -63,6 +63,8 @@ export async function startBridge(
       ready: () => ready,
     });
     const { service, client, directory } = parts;
+    // It looks for a homeserver that is away from the first request on.
+    stops.push(() => parts.watch.stop());
 
     await parts.rights.configure(config.permissions);
     await parts.book.start();
@@ -96,7 +98,6 @@ export async function startBridge(
     parts.mediaKeeper.start();
     stops.push(() => parts.reconciler.stop());
     parts.reconciler.start();
-    stops.push(() => parts.watch.stop());
     parts.watch.start();
     stops.push(() => parts.doorbell.stop());
     void parts.doorbell.ring();

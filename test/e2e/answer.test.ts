@@ -51,6 +51,15 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
     await eventually(async () => (await get("/health/ready")).status === 200, { what: "the bridge to be ready" });
   });
 
+  it.runIf(database === "postgres")("ends when it is asked to, also while it waits for the homeserver", async () => {
+    await stage.bridge.stop();
+    await stage.toHomeserver.refuse();
+    await stage.bridge.start({ ready: false });
+    expect(await stage.bridge.stop()).toBe(0);
+    await stage.toHomeserver.accept();
+    await stage.bridge.start();
+  });
+
   it("leaves nothing undone", () => stage.check());
 
   const get = async (path: string) => {
