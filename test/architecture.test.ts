@@ -35,7 +35,7 @@ const rings: readonly Readonly<Record<string, string>>[] = [
   },
   // main.ts, bridge.ts, wiring.ts, config.ts, init.ts: the wiring, and what the operator gives to it.
   {
-    src: "lib lmml context database matrix model vfs agent routing commands tools sensors rooms demo commander prom-client zod node:fs node:fs/promises node:os node:path node:readline/promises node:util",
+    src: "lib lmml context database matrix model vfs agent routing commands tools sensors rooms demo commander prom-client zod node:fs node:fs/promises node:module node:os node:path node:readline/promises node:util",
   },
 ];
 

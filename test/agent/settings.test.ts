@@ -35,7 +35,7 @@ describe("agent settings", () => {
       reloadEphemeris: true,
       mode: "create",
       tools: ["core", "memory", "sandbox", "web"],
-      layout: "seed",
+      layout: "cacheable",
       images: true,
       answer: "tool",
       reply: "auto",

@@ -16,9 +16,6 @@ import { createSharedDatabase } from "./shared-postgres.ts";
 import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 import { createUser, type TestUser } from "./user.ts";
 
-/** What one bridge has compiled, the next need not: a third less work for a start. */
-const compiled = join(import.meta.dirname, "../../node_modules/.cache/compiled");
-
 export interface StageOptions {
   readonly database: "embedded" | "postgres";
   /** Fields of `agent.json` by agent. Default: `helper` alone. */
@@ -111,7 +108,7 @@ export class Stage {
       const file = join(homeserver.dir, `config${index || ""}.yaml`);
       const bridge = { url: homeserver.applicationServiceUrl, host: "127.0.0.1", port };
       await writeFile(file, stringify({ ...config, bridge }));
-      const env = { NODE_COMPILE_CACHE: compiled, ...wrongClock(options.clockOffsets?.[index]) };
+      const env = wrongClock(options.clockOffsets?.[index]);
       return new BridgeProcess(file, `http://127.0.0.1:${port}`, env);
     });
     const drop = async () => {
