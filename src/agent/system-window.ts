@@ -27,12 +27,15 @@ interface Subject {
   readonly lines: number;
   /** Lines that it shows unless it was made larger or smaller. */
   readonly height: number;
-  /** Its usual first line. */
-  readonly top: number;
+  /** It usually shows its end, and what is added there. */
+  readonly follows: boolean;
   readonly sources: readonly RoomId[];
   /** What is asked about: what ends with the line `bottom`. */
   text(bottom: number): Promise<string>;
 }
+
+const usualTop = ({ follows, lines }: Subject, height: number): number =>
+  follows ? Math.max(1, lines - height + 1) : 1;
 
 /** Windows that are always there. What is done to them is over when the turn ends. */
 export class SystemWindows {
@@ -62,7 +65,7 @@ export class SystemWindows {
     const before = {
       state: row?.state ?? "normal",
       pinned: true,
-      top: row?.top ?? subject.top,
+      top: row?.top ?? usualTop(subject, row?.height || subject.height),
       height: row?.height || subject.height,
     };
     const { top, height } = clamp(before, subject.lines);
@@ -70,10 +73,11 @@ export class SystemWindows {
     if (row?.key === key) return this.#outcome(row, action);
     const after = pose({ ...before, top }, { action, argument }, { lines: subject.lines, bottom });
     const queries = row?.queries ?? [];
+    const stays = subject.follows && (row?.top ?? null) === null && (action === "resize" || action === "maximize");
     const changes = {
       state: after.state,
       // A history that was not scrolled goes on following what is said.
-      top: after.top === subject.top && row?.top == null ? null : after.top,
+      top: stays || after.top === usualTop(subject, after.height) ? null : after.top,
       height: after.height === subject.height ? 0 : after.height,
       turnsLeft: 1,
       sources: subject.sources,
@@ -114,12 +118,11 @@ export class SystemWindows {
           .join("\n")
           .slice(-submodelCharsMax);
       };
-      const top = Math.max(1, room.lines - historyHeight + 1);
-      return { lines: room.lines, height: historyHeight, top, sources: [room.roomId], text };
+      return { lines: room.lines, height: historyHeight, follows: true, sources: [room.roomId], text };
     }
     if (windowId === "ephemeris") {
       const text = async () => (await this.#desks.past.thoughts(seat, entriesAsked)).join("\n");
-      return { lines: entriesAsked, height: entriesAsked, top: 1, sources: [], text };
+      return { lines: entriesAsked, height: entriesAsked, follows: true, sources: [], text };
     }
     const path = windowId === "persona" ? personaPath(agent) : agent.settings.scratchPadFile;
     if (path === null) throw new UserError("There is no scratchpad.");
@@ -128,7 +131,7 @@ export class SystemWindows {
     return {
       lines: content.lines,
       height: Math.max(1, content.lines),
-      top: 1,
+      follows: false,
       sources: [],
       text: async () => content.text(submodelCharsMax),
     };

@@ -370,6 +370,19 @@ onEachDatabase((database) => {
       expect((await seen()).changes.get(windowId)?.queries).toMatchObject([{ query: "Who?", answer: "somebody" }]);
     });
 
+    it("a short history that is made smaller shows its end, and scrolls from there", async () => {
+      for (let n = 1; n <= 10; n += 1)
+        await settleEvent(database(), { roomId: room, content: { msgtype: "m.text", body: `said ${n}` } });
+      const windowId = `room_${room.split(":")[0]}`;
+      const lines = (await newDesks().past.room({ ...seat(), here: room }, room.split(":")[0] ?? ""))?.lines ?? 0;
+      await act(windowId, "resize", "3");
+      expect((await seen()).changes.get(windowId)).toMatchObject({ top: undefined, height: 3 });
+      await act(windowId, "scroll", "-2");
+      expect((await seen()).changes.get(windowId)).toMatchObject({ top: lines - 4, height: 3 });
+      await act(windowId, "goto", "end");
+      expect((await seen()).changes.get(windowId)).toMatchObject({ top: undefined });
+    });
+
     it("a history that somebody here may not read is not there", async () => {
       const other = newRoom();
       for (const userId of [owner, agent.userId]) await setMember(database(), other, userId, "join");
