@@ -1,6 +1,7 @@
 import type { Events, StoredEvent } from "../database/events.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { UserId } from "../lib/ids.ts";
+import { isObject } from "../lib/json.ts";
 import type { MatrixClient } from "../matrix/client.ts";
 import { type ClientEvent, readEvent } from "../matrix/events.ts";
 import { asIncoming } from "./intake.ts";
@@ -8,6 +9,8 @@ import { type KindOf, snapshot } from "./project.ts";
 
 /** Events of the past that are read when an agent joins: the history window shows as many. */
 const pastEvents = 50;
+/** Pages in which the join is looked for. */
+const pagesAtMost = 30;
 
 /**
  * Reads what was before us when an agent joins a room: its state, and the end of its history. The homeserver pushes
@@ -22,10 +25,7 @@ export async function hydrate(
   ignores: (userId: UserId) => Promise<boolean>,
 ): Promise<void> {
   const as = { userId: agent };
-  const [state, page] = await Promise.all([
-    client.roomState(as, join.roomId),
-    client.messagesBefore(as, join.roomId, undefined, pastEvents),
-  ]);
+  const [state, past] = await Promise.all([client.roomState(as, join.roomId), readPast(client, agent, join)]);
   const read = (values: readonly unknown[]): ClientEvent[] =>
     values.flatMap((value) => {
       const event = readEvent({ ...(value as object), room_id: join.roomId });
@@ -37,12 +37,7 @@ export async function hydrate(
     content: event.content,
     sender: event.sender,
   });
-  // The page is newest first and may hold events that are on their way to us: only what precedes the join is the past.
-  const past = read(page.events);
-  const joinAt = past.findIndex((event) => event.event_id === join.eventId);
-  const before = past
-    .slice(joinAt + 1)
-    .filter((event) => event.type === "m.room.message" && event.content.body !== undefined);
+  const before = read(past).filter((event) => event.type === "m.room.message" && event.content.body !== undefined);
   const ignored = await Promise.all(before.map((event) => ignores(event.sender)));
   const shown = before.filter((_, index) => !ignored[index]);
   const floor = await database.events.positionBefore(join.roomId, join.position);
@@ -55,4 +50,25 @@ export async function hydrate(
   );
   // Last, because it makes the agent a member: from then on there is nothing left to read.
   await database.rooms.adopt(join.roomId, snapshot(read(state).map(asStored), kindOf), join.position);
+}
+
+/**
+ * What stands before the join in the room's timeline, newest first. What stands behind it is on its way to us, however
+ * much it is by now, and never the past.
+ */
+async function readPast(client: MatrixClient, agent: UserId, join: StoredEvent): Promise<unknown[]> {
+  let from: string | undefined;
+  for (let page = 0; page < pagesAtMost; page++) {
+    const { events, next } = await client.messagesBefore({ userId: agent }, join.roomId, from, pastEvents);
+    const joinAt = events.findIndex((event) => isObject(event) && event.event_id === join.eventId);
+    if (joinAt >= 0) {
+      const past = events.slice(joinAt + 1);
+      if (joinAt === 0 || next === undefined) return past;
+      const older = await client.messagesBefore({ userId: agent }, join.roomId, next, pastEvents - past.length);
+      return [...past, ...older.events];
+    }
+    if (next === undefined) break;
+    from = next;
+  }
+  return [];
 }

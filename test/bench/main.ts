@@ -7,6 +7,7 @@ import { footprint } from "./footprint.ts";
 import { intake } from "./intake.ts";
 import { latency } from "./latency.ts";
 import { prefix } from "./prefix.ts";
+import { processes } from "./processes.ts";
 import { render } from "./render.ts";
 import { restart } from "./restart.ts";
 import { scale } from "./scale.ts";
@@ -27,6 +28,7 @@ const benches: Readonly<Record<string, Bench>> = {
   files,
   scale,
   windows,
+  processes,
 };
 
 const { positionals } = parseArgs({ allowPositionals: true });
