@@ -144,17 +144,12 @@ export class Desks {
     return { ...stored, content: textContent(stored.text ?? "") };
   }
 
-  /** Keeps a content at hand that was read anyway. */
-  remember(file: { readonly share: string; readonly path: string; readonly version: number }, text: string): Content {
-    return this.#cache.keep(keyOf(file), textContent(text));
-  }
-
   async #contentOf(file: DeskFile): Promise<Content> {
     if (file.text !== null) return textContent(file.text);
     const known = this.#cache.get(keyOf(file));
     if (known) return known;
     const [read] = (await this.#stores[file.share as ShareName]?.read([file])) ?? [];
-    return read ? this.remember(read, read.text ?? "") : empty;
+    return read ? this.#cache.keep(keyOf(read), textContent(read.text ?? "")) : empty;
   }
 }
 

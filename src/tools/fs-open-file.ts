@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defineTool } from "../agent/tool.ts";
 import { UserError } from "../lib/errors.ts";
+import { isTextType } from "../vfs/content.ts";
 import { formatPath } from "../vfs/path.ts";
 
 export const tool = defineTool({
@@ -17,8 +18,9 @@ export const tool = defineTool({
     path: z.string().min(1).describe("The file, as share:/path"),
   }),
   async run({ path, line, title }, { by, files, windows }) {
-    const file = await files.read(path);
-    if (file.text === null) throw new UserError(`${path} is no text: it is ${file.contentType} of ${file.size} bytes.`);
+    const file = await files.info(path);
+    if (!isTextType(file.contentType))
+      throw new UserError(`${path} is no text: it is ${file.contentType} of ${file.size} bytes.`);
     const { said, shown } = await windows.open({
       srcType: "file",
       src: formatPath(file),

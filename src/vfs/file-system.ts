@@ -87,6 +87,17 @@ export class FileSystem {
     return row;
   }
 
+  /** What is known of a file, without its content. */
+  async info(path: string): Promise<FileInfo> {
+    const file = parsePath(path);
+    this.#show(await this.#parts.access.toRead(file, this.#actor));
+    const [first] = await this.#store(file.share).list(file.share, file.path, null, 1);
+    if (!first) throw missing(file);
+    if (first.path !== file.path || first.contentType === folderType)
+      throw new UserError(`${formatPath(file)} is a folder.`);
+    return first;
+  }
+
   /** Texts of files that `list` gave, a few megabytes at a time; what is no text is left out. */
   async *texts(files: readonly FileInfo[]): AsyncGenerator<FileRow & { readonly text: string }> {
     let batch: FileInfo[] = [];
