@@ -1,109 +1,121 @@
-import { logElement, logEntryMax } from "../context/cacheable.ts";
+import { logDepth, logEntryMax } from "../context/cacheable.ts";
+import { fitted } from "../context/list-part.ts";
 import { sizeAt } from "../context/measure.ts";
-import type { LogPiece, TimelineEntry } from "../context/types.ts";
-import type { StoredEvent } from "../database/events.ts";
+import type { LogPiece } from "../context/types.ts";
 import type { LogState } from "../database/steps.ts";
-import type { EventId, RoomId } from "../lib/ids.ts";
-import { timelineEntry } from "./timeline.ts";
+import type { RoomId } from "../lib/ids.ts";
+import type { Element } from "../lmml/element.ts";
 
 /** What a conversation's log may take of the characters of its context; beyond it, it is cut to half of that. */
-const logShare = 0.5;
+const logShare = 0.55;
+
+/** An event or an entry of the ephemeris, with its place among those of its source. */
+export interface LogItem {
+  readonly source: LogPiece["source"];
+  readonly position: number;
+  readonly at: Date;
+  readonly element: Element;
+  /** Shown as new in this turn: it comes to the log with the next. */
+  readonly fresh: boolean;
+}
 
 interface Logging {
   /** The turn that is shown the log. */
   readonly turnId: number;
   readonly here: RoomId;
-  readonly serverName: string;
   readonly charsMax: number;
-  /** Events that this turn is shown as new: they come to the log with the next. */
-  readonly fresh: ReadonlySet<EventId>;
-  /** A room with this many events may have older ones that were not read. */
-  readonly eventsPerRoom: number;
+  /** A source with this many items may have older ones that were not read. */
+  readonly most: number;
 }
 
-/** What the conversation's log shows now, and what is to be remembered so that the next one begins with the same. */
+/**
+ * What the conversation's log shows now, and what is to be remembered so that the next one begins with the same.
+ * @param items in the order of their places, source by source
+ */
 export function advance(
   state: LogState,
-  events: readonly StoredEvent[],
+  items: readonly LogItem[],
   logging: Logging,
 ): { pieces: LogPiece[]; next: LogState } {
-  const kept = events.filter((event) => event.position > (state.from[event.roomId] ?? Number.NEGATIVE_INFINITY));
+  const kept = items.filter((item) => item.position > beginning(state.from, item.source));
   const earlier = state.marks.filter((mark) => mark.turn !== logging.turnId);
   const marks = [...earlier, { turn: logging.turnId, to: reached(kept, earlier) }];
-  const shown = kept.map((event) => shownIn(event, logging));
+  const max = logEntryMax(logging.charsMax);
+  const shown = kept.map((item) => ({ ...item, element: fitted(item.element, max, logDepth) }));
   const from = cut(shown, state.from, logging);
-  const inLog = shown.filter(({ event }) => event.position > (from[event.roomId] ?? Number.NEGATIVE_INFINITY));
-  const pieces = marks.flatMap((_, index) => piecesOf(inLog, marks, index, logging));
+  const inLog = shown.filter((item) => item.position > beginning(from, item.source));
+  const pieces = marks.flatMap((_, index) => piecesOf(inLog, marks, index, logging.here));
   const alive = marks.filter(({ to }) =>
-    Object.entries(to).some(([roomId, position]) => position > (from[roomId] ?? Number.NEGATIVE_INFINITY)),
+    Object.entries(to).some(([source, position]) => position > beginning(from, source)),
   );
   return { pieces, next: { from, marks: alive } };
 }
 
-interface ShownEvent {
-  readonly event: StoredEvent;
-  readonly entry: TimelineEntry;
-  readonly chars: number;
-}
+const beginning = (from: LogState["from"], source: string): number => from[source] ?? Number.NEGATIVE_INFINITY;
 
-const shownIn = (event: StoredEvent, { charsMax, serverName }: Logging): ShownEvent => {
-  const entry = timelineEntry(event);
-  return { event, entry, chars: sizeAt(logElement(entry, serverName, logEntryMax(charsMax)), 2) };
-};
-
-/** Up to where each room is shown that has something newer than the last mark of it. */
-const reached = (events: readonly StoredEvent[], marks: LogState["marks"]): Record<string, number> => {
+/** Up to where each source is shown that has something newer than the last mark of it. */
+const reached = (items: readonly LogItem[], marks: LogState["marks"]): Record<string, number> => {
   const to: Record<string, number> = {};
-  for (const { roomId, position } of events) to[roomId] = Math.max(to[roomId] ?? 0, position);
-  return Object.fromEntries(Object.entries(to).filter(([roomId, position]) => position > lastMark(marks, roomId)));
+  for (const { source, position } of items) to[source] = Math.max(to[source] ?? 0, position);
+  return Object.fromEntries(Object.entries(to).filter(([source, position]) => position > lastMark(marks, source)));
 };
 
-const lastMark = (marks: LogState["marks"], roomId: string): number =>
-  marks.findLast((mark) => mark.to[roomId] !== undefined)?.to[roomId] ?? Number.NEGATIVE_INFINITY;
+const lastMark = (marks: LogState["marks"], source: string): number =>
+  marks.findLast((mark) => mark.to[source] !== undefined)?.to[source] ?? Number.NEGATIVE_INFINITY;
 
-/** Where the log begins in each room: as before while it fits, otherwise with the newer half of what may be there. */
-const cut = (shown: readonly ShownEvent[], from: LogState["from"], logging: Logging): Record<string, number> => {
-  const max = Math.floor(logging.charsMax * logShare);
+/** Where the log begins in each source: as before while it fits, otherwise with the newer half of what may be there. */
+const cut = (
+  shown: readonly LogItem[],
+  from: LogState["from"],
+  { charsMax, most }: Logging,
+): Record<string, number> => {
   const result: Record<string, number> = { ...from };
-  for (const [roomId, inRoom] of Map.groupBy(shown, ({ event }) => event.roomId)) {
-    // Of a room that was never cut, or has more than was read, what is older stays out for good.
-    const first = inRoom[0]?.event.position ?? 0;
-    if (result[roomId] === undefined || inRoom.length >= logging.eventsPerRoom) result[roomId] = before(first);
+  for (const [source, ofSource] of Map.groupBy(shown, (item) => item.source)) {
+    // Of a source that was never cut, or has more than was read, what is older stays out for good.
+    const first = ofSource[0]?.position ?? 0;
+    if (result[source] === undefined || ofSource.length >= most) result[source] = before(first);
   }
-  if (shown.reduce((sum, { chars }) => sum + chars, 0) <= max) return result;
+  const max = Math.floor(charsMax * logShare);
+  const sized = shown.map((item) => ({ ...item, chars: sizeAt(item.element, logDepth) }));
+  if (sized.reduce((sum, { chars }) => sum + chars, 0) <= max) return result;
   let left = max / 2;
-  const newestFirst = shown.toSorted((a, b) => b.event.sentAt.getTime() - a.event.sentAt.getTime());
-  const over = newestFirst.filter(({ chars }) => {
+  for (const { source, position, chars } of sized.toSorted((a, b) => b.at.getTime() - a.at.getTime())) {
     left -= chars;
-    return left < 0;
-  });
-  for (const { event } of over) result[event.roomId] = Math.max(result[event.roomId] ?? 0, event.position);
+    if (left < 0) result[source] = Math.max(result[source] ?? 0, position);
+  }
   return result;
 };
 
 /** A place just before another: nothing can lie between them. */
 const before = (position: number): number => position - Math.max(1e-9, Math.abs(position) * Number.EPSILON * 2);
 
-/** What came with one mark: other rooms first, since the conversation's own goes on to grow while they do not. */
-const piecesOf = (
-  shown: readonly ShownEvent[],
-  marks: LogState["marks"],
-  index: number,
-  { here, fresh }: Logging,
-): LogPiece[] => {
-  const mark = marks[index];
+/** What came with one mark: the conversation's own room last, since it goes on to grow while the others do not. */
+const piecesOf = (shown: readonly LogItem[], marks: LogState["marks"], index: number, here: RoomId): LogPiece[] => {
   const earlier = marks.slice(0, index);
-  const rooms = Object.keys(mark?.to ?? {}) as RoomId[];
-  const ordered = rooms.toSorted((a, b) => Number(a === here) - Number(b === here) || (a < b ? -1 : 1));
-  return ordered.flatMap((roomId) => {
-    const floor = lastMark(earlier, roomId);
-    const ceiling = mark?.to[roomId] ?? 0;
-    const entries = shown
-      .filter(
-        ({ event }) =>
-          event.roomId === roomId && event.position > floor && event.position <= ceiling && !fresh.has(event.eventId),
-      )
-      .map(({ entry }) => entry);
-    return entries.length > 0 ? [{ roomId, entries }] : [];
+  const to = marks[index]?.to ?? {};
+  const sources = Object.keys(to) as LogPiece["source"][];
+  const ordered = sources.toSorted((a, b) => Number(a === here) - Number(b === here) || (a < b ? -1 : 1));
+  return ordered.flatMap((source) => {
+    const [floor, ceiling] = [lastMark(earlier, source), to[source] ?? 0];
+    const elements = shown
+      .filter((item) => item.source === source && item.position > floor && item.position <= ceiling && !item.fresh)
+      .map((item) => item.element);
+    return elements.length > 0 ? [{ source, elements }] : [];
   });
 };
+
+/** Ids of calls by which the agent has said something in one of the rooms: what was said stands there already. */
+export const saidIn = (entries: readonly Element[], rooms: ReadonlySet<string>): ReadonlySet<unknown> =>
+  new Set(entries.filter((entry) => isSaid(entry, rooms)).map(({ attributes }) => attributes.id));
+
+const isSaid = ({ name, children }: Element, rooms: ReadonlySet<string>): boolean =>
+  name === "functionResult" &&
+  typeof children !== "string" &&
+  children.some(
+    (result) =>
+      typeof result.children !== "string" &&
+      result.children.some(
+        ({ name: what, attributes }) =>
+          what === "message" && attributes.sent === true && rooms.has(String(attributes.roomId)),
+      ),
+  );

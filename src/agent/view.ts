@@ -1,7 +1,8 @@
-import type { World } from "../context/types.ts";
+import { timelineElement } from "../context/timeline.ts";
+import type { RoomView, World } from "../context/types.ts";
 import type { Database } from "../database/connection.ts";
 import type { StoredEvent } from "../database/events.ts";
-import { type EntryRow, see } from "../database/sight.ts";
+import { type EntryRow, type Seen, see } from "../database/sight.ts";
 import type { LogState } from "../database/steps.ts";
 import type { TakenWake, Turn } from "../database/turns.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -11,15 +12,16 @@ import { parse } from "../lmml/parse.ts";
 import type { Agent } from "./agent.ts";
 import type { Desks } from "./desk.ts";
 import { type CarriedMedia, mediaOf } from "./images.ts";
-import { advance } from "./log.ts";
+import { advance, type LogItem, saidIn } from "./log.ts";
 import type { Rights } from "./rights.ts";
 import { roomViews } from "./room-views.ts";
+import { timelineEntry } from "./timeline.ts";
 
 /** Rooms that are shown; the number of those beyond is said. */
 const roomsShown = 10;
 const shownPerRoom = 60;
-/** A log is cut by its characters: this many events do not fit into a usual one. */
-const loggedPerRoom = 200;
+/** A log is cut by its characters: this many events, or entries, do not fit into a usual one. */
+const loggedMost = 200;
 const membersShown = 50;
 const ephemerisShown = 50;
 /** Entries that stay parsed, of all agents. */
@@ -87,7 +89,7 @@ export class View {
   ): Promise<Sight> {
     const { settings } = agent;
     const logged = settings.layout === "cacheable";
-    const eventsPerRoom = logged ? loggedPerRoom : shownPerRoom;
+    const most = logged ? loggedMost : undefined;
     const taken = wakes.map((wake) => wake.eventId).filter((id) => id !== null);
     const [seen, desk] = await Promise.all([
       see(this.#database, {
@@ -100,9 +102,9 @@ export class View {
         first: [...this.#rights.admins, agent.userId],
         since: settings.reloadEphemeris ? null : this.#startedAt,
         rooms: roomsShown,
-        eventsPerRoom,
+        eventsPerRoom: most ?? shownPerRoom,
         membersPerRoom: membersShown,
-        entries: ephemerisShown,
+        entries: most ?? ephemerisShown,
         logged,
         base,
       }),
@@ -112,16 +114,13 @@ export class View {
     const note = wakes.find((wake) => wake.note)?.note;
     const isNew = ({ sender, position, eventId }: StoredEvent) =>
       sender !== agent.userId && (position > rooms.seenBefore || taken.includes(eventId));
+    const ephemeris = seen.ephemeris.map((row) => this.#entry(row));
     const log = logged
-      ? advance(seen.log ?? { from: {}, marks: [] }, seen.events, {
+      ? advance(seen.log ?? { from: {}, marks: [] }, this.#logItems(seen, rooms.views, turn.roomId, ephemeris), {
           turnId: turn.id,
           here: turn.roomId,
-          serverName: this.#serverName,
           charsMax: settings.approxContextCharsMax,
-          fresh: new Set(
-            rooms.views.find((room) => room.roomId === turn.roomId)?.newEvents.map(({ eventId }) => eventId),
-          ),
-          eventsPerRoom,
+          most: loggedMost,
         })
       : undefined;
     return {
@@ -151,7 +150,7 @@ export class View {
         rooms: await this.#desks.histories(agent, turn.roomId, rooms.views, desk.changes),
         log: log?.pieces ?? [],
         roomsLeftOut: Math.max(0, (seen.rooms[0]?.total ?? 0) - seen.rooms.length),
-        ephemeris: seen.ephemeris.map((row) => this.#entry(row)),
+        ephemeris,
         ephemerisWindow: desk.changes.get("ephemeris"),
         windows: desk.windows,
         turn: { id: turn.number, reason: turn.reason, at: turn.startedAt, entries },
@@ -159,6 +158,32 @@ export class View {
         charsMax: settings.approxContextCharsMax,
       },
     };
+  }
+
+  /** An action appears once: what the agent said stands in the rooms, not also as a call. */
+  #logItems(
+    { events, ephemeris }: Seen,
+    rooms: readonly RoomView[],
+    here: RoomId,
+    entries: readonly Element[],
+  ): LogItem[] {
+    const open = rooms.filter((room) => !room.closed);
+    const fresh = new Set(open.find((room) => room.roomId === here)?.newEvents.map(({ eventId }) => eventId));
+    const said = saidIn(entries, new Set(open.map((room) => room.roomId)));
+    return [
+      ...events.map((event) => ({
+        source: event.roomId,
+        position: event.position,
+        at: event.sentAt,
+        element: timelineElement(timelineEntry(event), this.#serverName),
+        fresh: fresh.has(event.eventId),
+      })),
+      ...ephemeris.flatMap(({ id, at }, index) => {
+        const element = entries[index];
+        if (!element || said.has(element.attributes.id)) return [];
+        return [{ source: "ephemeris" as const, position: id, at, element, fresh: false }];
+      }),
+    ];
   }
 
   #entry({ id, entry }: EntryRow): Element {

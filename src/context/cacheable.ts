@@ -1,30 +1,25 @@
-import type { EventId, RoomId } from "../lib/ids.ts";
+import type { EventId } from "../lib/ids.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import { boxPart } from "./box-part.ts";
 import { type Allotment, divide, nothing } from "./budget.ts";
 import { partsOf, systemParts } from "./chat-interface.ts";
-import { ephemerisRoom } from "./ephemeris-room.ts";
+import { ephemerisRoom, turnRoom } from "./ephemeris-room.ts";
 import { eventIdsIn, frameTooLarge } from "./layout-frame.ts";
-import { fitted, listPart, type Shown } from "./list-part.ts";
+import { listPart, type Shown } from "./list-part.ts";
 import { clip } from "./measure.ts";
 import type { Part } from "./part.ts";
 import { closedRoom, historyWindowId, memberElement, openRoom, roomAttributes } from "./room.ts";
 import { localTime } from "./time.ts";
-import { timelineElement } from "./timeline.ts";
 import type { LogPiece, Prompt, RoomView, World } from "./types.ts";
 
 /** What the first render of a turn may take of `charsMax`; the rest is for the steps that are appended to it. */
-const renderShare = 0.8;
-/** The most that the record of earlier turns takes of `charsMax`: it is in the part that is never the same. */
-const ephemerisShare = 0.05;
-
-/** The most that one event takes in the log, in characters, for a conversation of `charsMax`. */
+const renderShare = 0.85;
+/** The most that one entry takes in the log, in characters, for a conversation of `charsMax`. */
 export const logEntryMax = (charsMax: number): number => Math.floor(charsMax / 20);
 
-/** An event as it stands in the log: the same for all time, unless it is edited. */
-export const logElement = (entry: LogPiece["entries"][number], serverName: string, most: number): Element =>
-  fitted(timelineElement(entry, serverName), most, 2);
+/** Levels between a piece of the log and its entries. */
+export const logDepth = 2;
 
 /**
  * What does not change comes first: guides, prompt and persona; rooms with their members; the log, to which events are
@@ -32,9 +27,8 @@ export const logElement = (entry: LogPiece["entries"][number], serverName: strin
  * providers need not read again.
  */
 export const cacheable = (world: World): Prompt => {
-  const most = logEntryMax(world.charsMax);
   const pieces = world.log.map((piece) => {
-    const shown = pieceElement(piece, world.serverName, most);
+    const shown = pieceElement(piece);
     return { text: `${render(shown)}\n\n`, eventIds: eventIdsIn(shown) };
   });
   const plan = planOf(world);
@@ -57,25 +51,17 @@ export const cacheable = (world: World): Prompt => {
 const total = (pieces: readonly { readonly text: string }[]): number =>
   pieces.reduce((chars, { text }) => chars + text.length, 0);
 
-const pieceElement = ({ roomId, entries }: LogPiece, serverName: string, most: number): Element =>
-  element(
-    "window",
-    {
-      windowId: clip(historyWindowId(roomId), 64),
-      srcType: "chatHistory",
-      src: clip(roomId),
-      contentType: "text/lmml",
-      pinned: true,
-      system: true,
-    },
-    [
-      element(
-        "content",
-        {},
-        entries.map((entry) => logElement(entry, serverName, most)),
-      ),
-    ],
-  );
+const pieceElement = ({ source, elements }: LogPiece): Element => {
+  const windowId = source === "ephemeris" ? source : clip(historyWindowId(source), 64);
+  const attributes = {
+    srcType: "chatHistory",
+    src: clip(source),
+    contentType: "text/lmml",
+    pinned: true,
+    system: true,
+  };
+  return element("window", { windowId, ...attributes }, [element("content", {}, elements)]);
+};
 
 interface Written {
   readonly system: string;
@@ -89,13 +75,8 @@ const planOf = (world: World): { wanted: Allotment; write: (chars: Allotment) =>
   const open = world.rooms.filter((room) => !room.closed);
   const own = open.find((room) => room.roomId === world.conversation);
   const others = open.filter((room) => room !== own).toSorted((a, b) => (a.roomId < b.roomId ? -1 : 1));
-  const parts = partsOf({
-    ...world,
-    rooms: world.rooms.map(inTail),
-    ephemeris: withoutSaid(world.ephemeris, world.conversation),
-  });
+  const parts = partsOf({ ...world, rooms: world.rooms.map(inTail) });
   const otherRooms = membersPart(others, world);
-  const ephemerisMax = Math.floor(world.charsMax * ephemerisShare);
   const wanted: Allotment = {
     reminders: parts.reminders.wanted,
     postPrompt: parts.postPrompt.wanted,
@@ -107,7 +88,7 @@ const planOf = (world: World): { wanted: Allotment; write: (chars: Allotment) =>
     admins: parts.admins.wanted,
     members: parts.members.wanted,
     history: parts.history.wanted,
-    ephemeris: Math.min(ephemerisMax, parts.ephemeris.wanted),
+    ephemeris: world.ephemerisWindow ? parts.ephemeris.wanted : 0,
     otherRooms: otherRooms.wanted,
     scratchpad: parts.scratchpad.wanted,
     windows: parts.windows.wanted,
@@ -151,10 +132,12 @@ const planOf = (world: World): { wanted: Allotment; write: (chars: Allotment) =>
               newEvents: parts.newEvents.cut(chars.newEvents),
             }),
           ...world.rooms.flatMap((room) => roomInTail(room, world)),
-          ephemerisRoom(world, {
-            ephemeris: parts.ephemeris.cut(chars.ephemeris),
-            turn: parts.turn.cut(chars.turn),
-          }),
+          world.ephemerisWindow
+            ? ephemerisRoom(world, {
+                ephemeris: parts.ephemeris.cut(chars.ephemeris),
+                turn: parts.turn.cut(chars.turn),
+              })
+            : turnRoom(world, parts.turn.cut(chars.turn)),
           parts.scratchpad.cut(chars.scratchpad),
         ]),
         ...parts.reminders.cut(chars.reminders),
@@ -202,20 +185,3 @@ const membersPart = (rooms: readonly RoomView[], world: World): Part<Shown> =>
       return { wanted: members.wanted, cut: (max) => roomWithMembers(room, world, members.cut(max)) };
     },
   });
-
-/** An action appears once: what was said in the conversation's room stands in its log. */
-const withoutSaid = (entries: readonly Element[], here: RoomId): Element[] => {
-  const said = new Set(entries.filter((entry) => saidIn(entry, here)).map(({ attributes }) => attributes.id));
-  return entries.filter(({ attributes }) => attributes.id === undefined || !said.has(attributes.id));
-};
-
-const saidIn = ({ name, children }: Element, here: RoomId): boolean =>
-  name === "functionResult" &&
-  typeof children !== "string" &&
-  children.some(
-    (result) =>
-      typeof result.children !== "string" &&
-      result.children.some(
-        ({ name: what, attributes }) => what === "message" && attributes.sent === true && attributes.roomId === here,
-      ),
-  );

@@ -32,10 +32,19 @@ export const ephemerisRoom = (
       ...(shown.ephemeris.above ?? []),
       ...shown.ephemeris.elements,
     ]),
-    element("newEvents", { eventsLeftOut: shown.turn.leftOut > 0 ? shown.turn.leftOut : undefined }, [
-      element("timestamp", { value: eventTime(turn.at), wakeReason: turn.reason, turnId: turn.id }),
-      ...shown.turn.elements,
-    ]),
+    turnEvents(turn, shown.turn),
     element("roomFooter", { systemId, roomId: "ephemeris" }),
   ]);
 };
+
+/** The same where what was thought before stands elsewhere, in a log. */
+export const turnRoom = ({ serverName, agent, turn }: World, shown: Shown): Element =>
+  element("room", { systemId: clip(serverName), roomId: "ephemeris", roomName: "", loggedInAs: clip(agent.userId) }, [
+    turnEvents(turn, shown),
+  ]);
+
+const turnEvents = ({ at, reason, id }: World["turn"], shown: Shown): Element =>
+  element("newEvents", { eventsLeftOut: shown.leftOut > 0 ? shown.leftOut : undefined }, [
+    element("timestamp", { value: eventTime(at), wakeReason: reason, turnId: id }),
+    ...shown.elements,
+  ]);

@@ -141,10 +141,10 @@ export interface RoomView {
   readonly unread: number;
 }
 
-/** Events of a room that were first shown together, oldest first. */
+/** Events of a room, or entries of the ephemeris, that were first shown together, oldest first. */
 export interface LogPiece {
-  readonly roomId: RoomId;
-  readonly entries: readonly TimelineEntry[];
+  readonly source: RoomId | "ephemeris";
+  readonly elements: readonly Element[];
 }
 
 export interface FileView {
@@ -177,7 +177,7 @@ export interface World {
   readonly conversation: RoomId;
   /** The conversation's own room first (absent in the home conversation), then the others, latest activity first. */
   readonly rooms: readonly RoomView[];
-  /** What was seen before in all open rooms, in the order of being shown; for layouts that only append. */
+  /** What was seen and thought before, in the order of being shown; for layouts that only append. */
   readonly log: readonly LogPiece[];
   /** Rooms the agent is in beyond those in `rooms`. */
   readonly roomsLeftOut: number;

@@ -55,6 +55,7 @@ interface MemberRow {
 export interface EntryRow {
   readonly id: number;
   readonly entry: string;
+  readonly at: Date;
 }
 
 export interface Seen {
@@ -121,9 +122,10 @@ export async function see(database: Database, look: Look): Promise<Seen> {
           order by user_id = any (${[...look.first]}) desc, kind = 'agent' desc, user_id limit ${look.membersPerRoom}
         ) m
       ), thoughts as (
-        select id, entry from (
+        select id, entry, created_at as at from (
           select * from ephemeris
-          where user_id = ${userId} and turn_id <> ${look.turnId} and (${look.since}::timestamptz is null or created_at >= ${look.since})
+          where user_id = ${userId} and turn_id <> ${look.turnId}
+            and id > coalesce(((select log from remembered)->'from'->>'ephemeris')::float8, 0) and (${look.since}::timestamptz is null or created_at >= ${look.since})
           order by id desc limit 500
         ) recent
         where (
@@ -147,12 +149,16 @@ export async function see(database: Database, look: Look): Promise<Seen> {
           from (select ${sql.unsafe(eventColumns)} from newest e) shown) as events,
         (select coalesce(jsonb_agg(jsonb_build_object('roomId', room_id, 'userId', user_id, 'displayName', display_name, 'total', total)
           order by user_id = any (${[...look.first]}) desc, kind = 'agent' desc, user_id), '[]') from people) as members,
-        (select coalesce(jsonb_agg(jsonb_build_object('id', id, 'entry', entry) order by id), '[]') from thoughts) as ephemeris,
+        (select coalesce(jsonb_agg(jsonb_build_object('id', id, 'entry', entry, 'at', at) order by id), '[]') from thoughts) as ephemeris,
         (select log from remembered) as log,
         exists (select 1 from renders where turn_id = ${look.turnId} and n >= ${look.base ?? null}::integer and system = '') as emptied`,
   );
   if (!row) throw new Error("a query without a table gave no row");
-  return { ...row, events: row.events.map(withDates) };
+  return {
+    ...row,
+    events: row.events.map(withDates),
+    ephemeris: row.ephemeris.map((entry) => ({ ...entry, at: new Date(entry.at) })),
+  };
 }
 
 /** JSON carries times as texts. */

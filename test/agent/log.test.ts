@@ -1,56 +1,53 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { advance } from "../../src/agent/log.ts";
+import { advance, type LogItem, saidIn } from "../../src/agent/log.ts";
+import { functionResult } from "../../src/context/ephemeris.ts";
 import type { LogPiece } from "../../src/context/types.ts";
-import type { StoredEvent } from "../../src/database/events.ts";
 import type { LogState } from "../../src/database/steps.ts";
-import type { EventId, RoomId, UserId } from "../../src/lib/ids.ts";
+import type { RoomId } from "../../src/lib/ids.ts";
+import { element } from "../../src/lmml/element.ts";
 
 const here = "!here:test" as RoomId;
 const [second, third] = ["!a:test" as RoomId, "!z:test" as RoomId];
 const empty: LogState = { from: {}, marks: [] };
 
-const event = (roomId: RoomId, position: number, body = "hello"): StoredEvent => ({
-  seq: position,
-  eventId: `$${position}` as EventId,
-  roomId,
-  type: "m.room.message",
-  stateKey: null,
-  sender: "@ann:test" as UserId,
-  sentAt: new Date(position * 1_000),
-  content: { msgtype: "m.text", body },
-  replaces: null,
-  redacts: null,
+const item = (source: RoomId, position: number, body = "hello"): LogItem => ({
+  source,
   position,
-  source: "push",
-  editedAt: null,
-  media: null,
+  at: new Date(position * 1_000),
+  element: element(
+    "message",
+    {
+      systemId: "test",
+      roomId: source,
+      timestamp: "2026-01-01T00:00:00Z",
+      sender: "@ann:test",
+      messageType: "m.text",
+      eventId: `$${position}`,
+    },
+    body,
+  ),
+  fresh: false,
 });
 
-const show = (state: LogState, turnId: number, events: readonly StoredEvent[], fresh: readonly number[] = []) => {
-  const { pieces, next } = advance(state, events, {
-    turnId,
-    here,
-    serverName: "test",
-    charsMax: 50_000,
-    fresh: new Set(fresh.map((position) => `$${position}` as EventId)),
-    eventsPerRoom: 200,
-  });
+const show = (state: LogState, turnId: number, items: readonly LogItem[], fresh: readonly number[] = []) => {
+  const marked = items.map((each) => ({ ...each, fresh: fresh.includes(each.position) }));
+  const { pieces, next } = advance(state, marked, { turnId, here, charsMax: 50_000, most: 200 });
   return { pieces, next, ids: idsOf(pieces) };
 };
 const idsOf = (pieces: readonly LogPiece[]): string[] =>
-  pieces.flatMap(({ entries }) => entries.map(({ eventId }) => eventId));
+  pieces.flatMap(({ elements }) => elements.map(({ attributes }) => String(attributes.eventId)));
 
 describe("the log of a conversation", () => {
   it("shows at first what there is, the conversation's own room last", () => {
-    const { pieces } = show(empty, 1, [event(here, 1), event(second, 2), event(third, 3)]);
-    expect(pieces.map(({ roomId }) => roomId)).toEqual([second, third, here]);
+    const { pieces } = show(empty, 1, [item(here, 1), item(second, 2), item(third, 3)]);
+    expect(pieces.map(({ source }) => source)).toEqual([second, third, here]);
   });
 
   it("leaves to the next turn what is new in this one", () => {
-    const first = show(empty, 1, [event(here, 1), event(here, 2)], [2]);
+    const first = show(empty, 1, [item(here, 1), item(here, 2)], [2]);
     expect(first.ids).toEqual(["$1"]);
-    expect(show(first.next, 2, [event(here, 1), event(here, 2), event(here, 3)], [3]).ids).toEqual(["$1", "$2"]);
+    expect(show(first.next, 2, [item(here, 1), item(here, 2), item(here, 3)], [3]).ids).toEqual(["$1", "$2"]);
   });
 
   it("begins as it did before, whichever rooms go on, for as long as it is not cut", () => {
@@ -59,18 +56,18 @@ describe("the log of a conversation", () => {
         fc.array(fc.array(fc.constantFrom(here, second, third), { maxLength: 4 }), { maxLength: 12 }),
         (turns) => {
           let [state, position] = [empty, 0];
-          const events: StoredEvent[] = [];
+          const events: LogItem[] = [];
           let before: string[] = [];
           for (const [turn, rooms] of turns.entries()) {
-            const news = rooms.map((roomId) => event(roomId, ++position));
+            const news = rooms.map((roomId) => item(roomId, ++position));
             events.push(...news);
-            const fresh = news.filter(({ roomId }) => roomId === here).map((each) => each.position);
+            const fresh = news.filter(({ source }) => source === here).map((each) => each.position);
             const { ids, next } = show(state, turn, events, fresh);
             expect(ids.slice(0, before.length)).toEqual(before);
             [state, before] = [next, ids];
           }
           expect(show(state, turns.length, events).ids.toSorted()).toEqual(
-            events.map(({ eventId }) => eventId).toSorted(),
+            events.map(({ position }) => `$${position}`).toSorted(),
           );
         },
       ),
@@ -79,8 +76,8 @@ describe("the log of a conversation", () => {
   });
 
   it("shows the same again to a further step of the turn", () => {
-    const first = show(empty, 1, [event(here, 1), event(here, 2)], [2]);
-    const again = show(first.next, 1, [event(here, 1), event(here, 2), event(here, 3)], [2, 3]);
+    const first = show(empty, 1, [item(here, 1), item(here, 2)], [2]);
+    const again = show(first.next, 1, [item(here, 1), item(here, 2), item(here, 3)], [2, 3]);
     expect(again.ids).toEqual(["$1"]);
     expect(again.next.marks).toHaveLength(1);
   });
@@ -88,10 +85,10 @@ describe("the log of a conversation", () => {
   it("is cut to the newer half at once when it has outgrown its share, and not again before it has again", () => {
     const long = "word ".repeat(100);
     let state = empty;
-    const events: StoredEvent[] = [];
+    const events: LogItem[] = [];
     const sizes: number[] = [];
     for (let position = 1; position <= 120; position++) {
-      events.push(event(here, position, long));
+      events.push(item(here, position, long));
       const { ids, next } = show(state, position, events);
       expect(ids.at(-1)).toBe(`$${position}`);
       sizes.push(ids.length);
@@ -105,11 +102,21 @@ describe("the log of a conversation", () => {
 
   it("forgets the marks of what it does not show any more", () => {
     let state = empty;
-    const events: StoredEvent[] = [];
+    const events: LogItem[] = [];
     for (let position = 1; position <= 300; position++) {
-      events.push(event(here, position, "word ".repeat(100)));
+      events.push(item(here, position, "word ".repeat(100)));
       state = show(state, position, events).next;
     }
     expect(state.marks.length).toBeLessThan(60);
+  });
+
+  it("knows by which calls something was said in a room that is open", () => {
+    const sent = (id: string, roomId: string) =>
+      functionResult(id, element("message", { ...item(here, 1).element.attributes, roomId, sent: true }, "hi"));
+    const said = saidIn(
+      [sent("fc1", here), sent("fc2", "!closed:test"), functionResult("fc3", "done")],
+      new Set([here]),
+    );
+    expect([...said]).toEqual(["fc1"]);
   });
 });

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { agentFields } from "../../src/agent/settings.ts";
 import * as ephemeris from "../../src/context/ephemeris.ts";
 import { type LayoutName, layout } from "../../src/context/layout.ts";
+import { timelineElement } from "../../src/context/timeline.ts";
 import type { RoomView, World } from "../../src/context/types.ts";
 import type { RoomId, UserId } from "../../src/lib/ids.ts";
 import { exampleWorld, message, room } from "../context/worlds.ts";
@@ -48,7 +49,10 @@ async function world(rooms: number, from: number): Promise<World> {
     guides: [{ title: "Guide", text: guide }],
     conversation: "!room0:example.org" as RoomId,
     rooms: views,
-    log: views.map(({ roomId, history }) => ({ roomId, entries: history.slice(0, 60 / rooms + 6) })),
+    log: views.map(({ roomId, history }) => ({
+      source: roomId,
+      elements: history.slice(0, 60 / rooms + 6).map((event) => timelineElement(event, "example.org")),
+    })),
     ephemeris: Array.from({ length: 50 }, (_, n) => ephemeris.thought(new Date(at(n)), words.slice(0, (n % 9) * 40))),
   };
 }

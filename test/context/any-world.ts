@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { functionCall, functionResult, systemEvent, thought } from "../../src/context/ephemeris.ts";
+import { timelineElement } from "../../src/context/timeline.ts";
 import {
   type RoomView,
   type TimelineEntry,
@@ -134,7 +135,12 @@ export const anyWorld = (
       systemAdmins: listOf(userId),
       rooms: fc.uniqueArray(room, { maxLength: most, selector: ({ roomId: id }) => id }),
       home: fc.boolean(),
-      log: listOf(fc.record({ roomId, entries: listOf(timelineEntry) })),
+      log: listOf(
+        fc.record({
+          source: fc.oneof(roomId, fc.constant("ephemeris" as const)),
+          elements: listOf(timelineEntry.map((event) => timelineElement(event, "example.org"))),
+        }),
+      ),
       roomsLeftOut: fc.nat(1000),
       ephemeris: listOf(entry),
       windows: fc.uniqueArray(window, { maxLength: most, selector: ({ windowId }) => windowId }),
