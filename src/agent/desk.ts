@@ -4,7 +4,7 @@ import { type Content, clamp, type Excerpt, elementContent, textContent } from "
 import type { Database } from "../database/connection.ts";
 import { Past } from "../database/past.ts";
 import { type DeskFile, type Seat, type WindowRow, Windows } from "../database/windows.ts";
-import type { RoomId } from "../lib/ids.ts";
+import type { EventId, RoomId } from "../lib/ids.ts";
 import { parse } from "../lmml/parse.ts";
 import type { Store } from "../vfs/file-system.ts";
 import { formatPath, parsePath, type ShareName } from "../vfs/path.ts";
@@ -31,6 +31,8 @@ export interface Material {
   /** Rises with every change of the source. */
   readonly version: number;
   readonly contentType: string;
+  /** The event that the content came with: its redaction concerns what was shown, too. */
+  readonly eventId?: EventId | null | undefined;
   /** Why there is nothing to be seen. */
   readonly problem?: string | undefined;
 }
@@ -180,7 +182,7 @@ const isOurs = (row: WindowRow): boolean => row.srcType === "file" && /^(?:agent
 export const viewOf = (
   agent: Agent,
   row: WindowRow,
-  { content, version, contentType, problem }: Material,
+  { content, version, contentType, eventId, problem }: Material,
 ): WindowView => {
   const { shown, top, truncated } = excerptOf(row, content, agent.settings.windowChars);
   const live = row.srcType === "file";
@@ -203,7 +205,7 @@ export const viewOf = (
     autorefresh: live,
     refreshable: !live,
     title: row.title ?? undefined,
-    attributes: problem === undefined ? row.attributes : { ...row.attributes, problem },
+    attributes: { ...row.attributes, ...(eventId && { eventId }), ...(problem !== undefined && { problem }) },
     queries: row.queries.filter((query) => query.version === version),
   };
 };

@@ -6,6 +6,7 @@ import type { Rights } from "../../src/agent/rights.ts";
 import { parseAgentSettings } from "../../src/agent/settings.ts";
 import { toolContext } from "../../src/agent/tool-context.ts";
 import type { WindowAction } from "../../src/agent/window-action.ts";
+import { layout } from "../../src/context/layout.ts";
 import { Files } from "../../src/database/files.ts";
 import { type Turn, Turns } from "../../src/database/turns.ts";
 import { windowsMax } from "../../src/database/windows.ts";
@@ -14,10 +15,11 @@ import { UserError } from "../../src/lib/errors.ts";
 import type { AgentName, RoomId, UserId } from "../../src/lib/ids.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { render } from "../../src/lmml/render.ts";
+import { exampleWorld } from "../context/worlds.ts";
 import { shares } from "../support/actor.ts";
 import { onEachDatabase } from "../support/database.ts";
 import { mindOf } from "../support/mind.ts";
-import { newKey, newRoom, newUser, rightsOf, setMember, settleEvent, wake } from "../support/rows.ts";
+import { newEventId, newKey, newRoom, newUser, rightsOf, setMember, settleEvent, wake } from "../support/rows.ts";
 import { ScriptedModel, userText } from "../support/scripted-model.ts";
 
 const numbered = (from: number, to: number) =>
@@ -275,6 +277,17 @@ onEachDatabase((database) => {
       await setMember(database(), room, newUser(), "join");
       await act(windowId, "close");
       expect((await seen()).windows).toEqual([]);
+    });
+
+    it("a window on a file that came with an event names the event, so that its redaction finds what was shown", async () => {
+      const path = `rooms:/${room}/media/a.txt`;
+      const eventId = newEventId();
+      const [share, rest] = ["rooms", path.slice("rooms:".length)];
+      await new Files(database()).write({ share, path: rest, contentType: "text/plain", text: "sent", owner, eventId });
+      await open(path);
+      const window = await onlyWindow();
+      expect(window.attributes).toEqual({ eventId });
+      expect(layout({ ...exampleWorld, windows: [window] }, "seed").eventIds).toContain(eventId);
     });
 
     it("what people wrote into a room's files is escaped, what agents wrote is shown as it is", async () => {
