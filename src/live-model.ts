@@ -1,13 +1,11 @@
-import type { Clock } from "./lib/clock.ts";
-import type { Log } from "./lib/log.ts";
 import type { LiveConfig } from "./live-config.ts";
-import { type ChatModel, createChatModel } from "./model/chat.ts";
+import { type ChatModel, type ChatModelOptions, createChatModel } from "./model/chat.ts";
 
 /** The model server that the configuration names at the time of each call. */
-export const liveModel = (live: LiveConfig, clock: Clock, log: Log): ChatModel => {
+export const liveModel = (live: LiveConfig, rest: Pick<ChatModelOptions, "clock" | "log" | "onRetry">): ChatModel => {
   const make = () => {
     const { baseUrl, apiKey } = live.current.model;
-    return { baseUrl, apiKey, model: createChatModel({ baseUrl, apiKey: apiKey ?? "", clock, log }) };
+    return { baseUrl, apiKey, model: createChatModel({ baseUrl, apiKey: apiKey ?? "", ...rest }) };
   };
   let known = make();
   return {

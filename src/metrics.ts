@@ -28,6 +28,12 @@ export function createMetrics(registry: Registry) {
   const databaseUp = gauge("database_up", "Whether the database answers");
   const turns = duration("turn_duration", "Turns that ended in this process, by what became of them", "outcome");
   const calls = duration("model_call_duration", "Calls of language models, retries included", "model", "outcome");
+  const retries = counter(
+    "model_retries",
+    "Attempts to call a language model that another followed, by the status of the answer",
+    "model",
+    "status",
+  );
   const tokens = counter(
     "model_tokens",
     "Tokens by kind; those from the provider's cache are part of the prompt",
@@ -42,6 +48,7 @@ export function createMetrics(registry: Registry) {
     swept: counter("events_swept", "Events that only the sweep found"),
     outbox: counter("outbox", "What became of attempts to send", "outcome"),
     steps: counter("steps", "Model calls and operations that were written down"),
+    modelRetried: (model: string, status: number | undefined): void => retries.inc({ model, status: status ?? "none" }),
     turnEnded: (outcome: TurnOutcome, milliseconds: number): void => turns.observe({ outcome }, milliseconds / 1_000),
     running: (count: () => number) =>
       new Gauge({

@@ -59,7 +59,7 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
     check: checkDefinition,
   });
   const book = new BudgetBook(new Budgets(database), () => live.current);
-  const counted = metrics.measured(liveModel(live, clock, log), book, clock);
+  const counted = metrics.measured(liveModel(live, { clock, log, onRetry: metrics.modelRetried }), book, clock);
   const model = new MeteredModel({ model: counted, book, clock, log });
   const desks = new Desks(database, files.stores, new Guides(shipped, serverName));
   const view = new View(database, { clock, serverName, rights, defaultModel: () => live.current.model.name, desks });

@@ -4,6 +4,7 @@ import { systemClock } from "../src/lib/clock.ts";
 import { silentLog } from "../src/lib/log.ts";
 import { createMetrics } from "../src/metrics.ts";
 import { createChatModel } from "../src/model/chat.ts";
+import { fixedClock } from "./support/fixed-clock.ts";
 import { ScriptedModel } from "./support/scripted-model.ts";
 
 const request = {
@@ -42,6 +43,25 @@ it("counts model calls by outcome, their tokens and their cost", async () => {
   ]) {
     expect(text.split("\n")).toContain(line);
   }
+  await scripted.stop();
+});
+
+it("counts each attempt that another followed, by the status of its answer; the last is none of them", async () => {
+  const registry = new Registry();
+  const scripted = await new ScriptedModel().start();
+  scripted.on("hello", { status: 503 }, { times: 2 });
+  scripted.on("hello", { cut: true }, { times: 1 });
+  scripted.onEvery({ status: 429 });
+  const clock = fixedClock({ instantBelow: 100_000 });
+  const onRetry = createMetrics(registry).modelRetried;
+  const chat = createChatModel({ baseUrl: scripted.url, apiKey: "", clock, log: silentLog, onRetry });
+  await expect(chat.complete(request, new AbortController().signal)).rejects.toThrow("attempt 5");
+  const lines = (await registry.metrics()).split("\n").filter((line) => line.startsWith("clevernet_model_retries"));
+  expect(lines).toEqual([
+    'clevernet_model_retries_total{model="scripted",status="503"} 2',
+    'clevernet_model_retries_total{model="scripted",status="none"} 1',
+    'clevernet_model_retries_total{model="scripted",status="429"} 1',
+  ]);
   await scripted.stop();
 });
 

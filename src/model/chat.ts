@@ -29,6 +29,8 @@ export interface ChatModelOptions {
   readonly idleTimeoutMs?: number;
   /** Spreads the retries of many turns: from 0 to 1. */
   readonly random?: () => number;
+  /** Hears of each attempt that another follows, with the status it was answered with, if it was answered. */
+  readonly onRetry?: (model: string, status: number | undefined) => void;
 }
 
 /** Longer than this no turn waits for a provider, whatever it asks for. */
@@ -48,7 +50,8 @@ const randomFraction = () => Number.parseInt(secret(4), 16) / 2 ** 32;
 const backoffMs = (attempt: number, random: () => number): number => 1000 * 2 ** (attempt - 1) * (1 - random() / 2);
 
 export const createChatModel = (options: ChatModelOptions): ChatModel => {
-  const { baseUrl, apiKey, clock, log, attempts = 5, idleTimeoutMs = 120_000, random = randomFraction } = options;
+  const { baseUrl, apiKey, clock, log, attempts = 5, idleTimeoutMs = 120_000 } = options;
+  const { random = randomFraction, onRetry = () => {} } = options;
   const { host, hostname } = new URL(baseUrl);
   const client = new OpenAI({
     baseURL: baseUrl,
@@ -97,11 +100,13 @@ export const createChatModel = (options: ChatModelOptions): ChatModel => {
           log.warn({ model: request.model, host }, `${message} – asked again without images`);
           if (refusal === "never") blind.add(request.model);
           showing = false;
+          onRetry(request.model, failure.status);
           continue;
         }
         waitMs = failure.afterMs ?? backoffMs(attempt, random);
         if (!failure.retry || attempt >= attempts || waitMs > longestWaitMs) throw new ModelError(message, failure);
         log.warn({ model: request.model, host, status: failure.status, attempt, waitMs }, message);
+        onRetry(request.model, failure.status);
       }
     }
   };

@@ -281,11 +281,13 @@ describe("chat, with images", () => {
   ])("asks a model without eyes (%i %s) again without them, and never shows it one again", async (status, error) => {
     server.on(({ body }) => (body.messages[0]?.images.length ?? 0) > 0, { status, error });
     server.onEvery("I cannot see it");
-    const model = chat();
+    const retries: unknown[] = [];
+    const model = chat({ onRetry: (...retry) => retries.push(retry) });
     expect((await model.complete(shown, never)).text).toBe("I cannot see it");
     expect(last()?.content).toMatch(/^what is this\?\n\ncat\.png: \(an image, which you cannot see\)$/);
     await model.complete(shown, never);
     expect(server.requests).toHaveLength(3);
+    expect(retries).toEqual([["test-model", status]]);
   });
 
   it("leaves out images that the model did not like, this time", async () => {
