@@ -1,5 +1,6 @@
 import type { TakenWake } from "../database/turns.ts";
-import type { EventId, UserId } from "../lib/ids.ts";
+import type { UserId } from "../lib/ids.ts";
+import type { ThreadPlace } from "../matrix/relation.ts";
 
 /** Somebody said something that the turn is about. */
 export const asked = (wakes: readonly TakenWake[]): boolean => wakes.some((wake) => wake.eventId !== null);
@@ -10,9 +11,9 @@ export const requesters = (wakes: readonly TakenWake[], owner: UserId): UserId[]
   return people.length > 0 ? people : [owner];
 };
 
-/** The thread that all of the turn's events stand in. */
-export const threadOf = (wakes: readonly TakenWake[]): EventId | undefined => {
-  const threads = new Set(wakes.filter((wake) => wake.eventId !== null).map((wake) => wake.threadId));
-  const [thread] = threads;
-  return threads.size === 1 && thread ? thread : undefined;
+/** The thread that all of the turn's events stand in, at the newest of them. */
+export const threadOf = (wakes: readonly TakenWake[]): ThreadPlace | undefined => {
+  const caused = wakes.filter((wake) => wake.eventId !== null);
+  const { threadId: root, eventId: latest } = caused.at(-1) ?? {};
+  return root && latest && caused.every((wake) => wake.threadId === root) ? { root, latest } : undefined;
 };

@@ -1,5 +1,6 @@
 import { UserError } from "../lib/errors.ts";
 import { type EventId, HOME, type RoomId } from "../lib/ids.ts";
+import type { ThreadPlace } from "../matrix/relation.ts";
 import type { ToolContext } from "./tool.ts";
 
 /** The room in which a call speaks: the one it names, or the conversation's own. Throws a `UserError` where it cannot. */
@@ -15,5 +16,12 @@ export async function roomToSpeakIn(named: string | undefined, { agent, roomId: 
 }
 
 /** The thread in which a call speaks: the one it names; in the conversation's own room, that of the conversation. */
-export const threadToSpeakIn = (named: string | undefined, roomId: RoomId, context: ToolContext): EventId | undefined =>
-  (named as EventId | undefined) ?? (roomId === context.roomId ? context.threadId : undefined);
+export const threadToSpeakIn = (
+  named: string | undefined,
+  roomId: RoomId,
+  context: Pick<ToolContext, "roomId" | "thread">,
+): ThreadPlace | undefined => {
+  const own = roomId === context.roomId ? context.thread : undefined;
+  if (named === undefined || named === own?.root) return own;
+  return { root: named as EventId, latest: named as EventId };
+};

@@ -157,7 +157,7 @@ export class TurnRunner {
       sender: agent.userId,
       roomId: turn.roomId,
       text,
-      threadId: threadOf(wakes),
+      thread: threadOf(wakes),
       notice: true,
       key: digest("apology", agent.userId, turn.id),
     });

@@ -1,6 +1,7 @@
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import { messageContent, splitText } from "../matrix/markdown.ts";
+import type { ThreadPlace } from "../matrix/relation.ts";
 
 /** Longer texts are cut into several messages; more than `partsMost` of them become a file. */
 const partLength = 16_000;
@@ -11,7 +12,7 @@ export interface Utterance {
   readonly roomId: RoomId;
   /** Markdown. */
   readonly text: string;
-  readonly threadId?: EventId | undefined;
+  readonly thread?: ThreadPlace | undefined;
   readonly replyTo?: EventId | undefined;
   /** Who may be mentioned: ids in the text that are none of these notify nobody. */
   readonly members?: readonly UserId[];
@@ -30,7 +31,7 @@ export function utter(utterance: Utterance): OutboxDraft[] {
     const partKey = index === 0 ? key : `${key}.${index}`;
     const content = messageContent({
       markdown,
-      threadId: utterance.threadId,
+      thread: utterance.thread,
       replyTo: index === 0 ? utterance.replyTo : undefined,
       members: utterance.members ?? [],
       notice: utterance.notice ?? false,
@@ -42,14 +43,14 @@ export function utter(utterance: Utterance): OutboxDraft[] {
 
 /** A text that is sent as a file. */
 export function fileDraft(
-  file: Pick<Utterance, "sender" | "roomId" | "text" | "threadId" | "key"> & { readonly name: string },
+  file: Pick<Utterance, "sender" | "roomId" | "text" | "thread" | "key"> & { readonly name: string },
 ): OutboxDraft {
-  const { key, name, roomId, sender, text, threadId } = file;
+  const { key, name, roomId, sender, text, thread } = file;
   return {
     key,
     roomId,
     sender,
     kind: "file",
-    content: { "org.clevernet.key": key, name, text, threadId: threadId ?? null },
+    content: { "org.clevernet.key": key, name, text, thread: thread ? { ...thread } : null },
   };
 }

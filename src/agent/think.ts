@@ -144,7 +144,7 @@ const speak = (state: TurnState, text: string, wakes: readonly TakenWake[], n: n
     sender: state.agent.userId,
     roomId: state.turn.roomId,
     text,
-    threadId: threadOf(wakes),
+    thread: threadOf(wakes),
     key: keyOfStep(state, n),
   });
 };

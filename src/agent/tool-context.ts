@@ -1,5 +1,6 @@
 import type { TakenWake, Turn } from "../database/turns.ts";
-import type { EventId, RoomId, UserId } from "../lib/ids.ts";
+import type { RoomId, UserId } from "../lib/ids.ts";
+import type { ThreadPlace } from "../matrix/relation.ts";
 import { FileSystem, type FileSystemParts } from "../vfs/file-system.ts";
 import { type Agent, personaPath } from "./agent.ts";
 import { requesters, threadOf } from "./cause.ts";
@@ -13,7 +14,7 @@ export interface Origin {
   readonly agent: Agent;
   /** The conversation's room, '' at home. */
   readonly roomId: RoomId;
-  readonly threadId: EventId | undefined;
+  readonly thread: ThreadPlace | undefined;
   /** The same for the same call, however often it is run. */
   readonly key: string;
   readonly by: "model" | "person";
@@ -32,18 +33,14 @@ export const originInTurn = (
 ): Origin => ({
   agent,
   roomId: turn.roomId,
-  threadId: threadOf(wakes),
+  thread: threadOf(wakes),
   by: "model",
   requesters: requesters(wakes, agent.owner),
   ...rest,
 });
 
 /** Files as those for whom something is done may use them; `level` is what all of them may do. */
-export function filesFor(
-  parts: FileSystemParts,
-  origin: Omit<Origin, "threadId" | "signal">,
-  level: Level,
-): FileSystem {
+export function filesFor(parts: FileSystemParts, origin: Omit<Origin, "thread" | "signal">, level: Level): FileSystem {
   const { agent, roomId, by, requesters, sources, key } = origin;
   const { name, userId, owner, settings } = agent;
   const files = { personaFile: personaPath(agent), scratchPadFile: settings.scratchPadFile };

@@ -3,8 +3,9 @@ import type { Knowledge } from "../database/knowledge.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { Uploads } from "../database/uploads.ts";
-import type { EventId, RoomId, UserId } from "../lib/ids.ts";
+import type { RoomId, UserId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
+import type { ThreadPlace } from "../matrix/relation.ts";
 import type { FileSystem } from "../vfs/file-system.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
 import type { Level } from "./permissions.ts";
@@ -21,7 +22,7 @@ export interface ToolContext {
   /** The conversation's room, '' at home. */
   readonly roomId: RoomId;
   /** The thread in which the conversation stands, if it stands in one. */
-  readonly threadId: EventId | undefined;
+  readonly thread: ThreadPlace | undefined;
   /** The same for the same call, however often it is run: keys of what it sends are made from it. */
   readonly key: string;
   readonly by: "model" | "person";

@@ -85,7 +85,7 @@ async function endEarly(state: TurnState, name: string, why: string, told: Notic
           sender: agent.userId,
           roomId: turn.roomId,
           text: told.text,
-          threadId: threadOf(wakes),
+          thread: threadOf(wakes),
           notice: true,
           key: told.key ?? keyOfStep(state, step.n),
         })

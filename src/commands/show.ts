@@ -3,6 +3,7 @@ import { defineAgentCommand } from "../agent/command.ts";
 import { fileDraft } from "../agent/speech.ts";
 import { UserError } from "../lib/errors.ts";
 import { digest } from "../lib/ids.ts";
+import { answering } from "../matrix/relation.ts";
 
 export const commands = [
   defineAgentCommand({
@@ -33,8 +34,9 @@ export const commands = [
         .join("\n\n");
       const name = `turn-${turn.number}.md`;
       const { sender, roomId } = { sender: agent.userId, roomId: event.roomId };
+      const thread = answering(message.threadId, event.eventId);
       const key = digest("show", event.eventId);
-      return { text: "", outbox: [fileDraft({ sender, roomId, name, text, threadId: message.threadId, key })] };
+      return { text: "", outbox: [fileDraft({ sender, roomId, name, text, thread, key })] };
     },
   }),
 ];

@@ -1,4 +1,4 @@
-import type { EventId } from "../lib/ids.ts";
+import { relatesTo, type ThreadPlace } from "./relation.ts";
 
 interface Pixels {
   readonly width: number;
@@ -17,7 +17,7 @@ export interface FileMessage {
   readonly image?: Pixels | undefined;
   readonly thumbnail?: (Pixels & { readonly contentType: string; readonly bytes: Uint8Array }) | undefined;
   readonly caption?: string | undefined;
-  readonly threadId?: EventId | undefined;
+  readonly thread?: ThreadPlace | undefined;
   /** Content key, by which the message is found again. */
   readonly key: string;
 }
@@ -33,7 +33,7 @@ const kindOf = (contentType: string, image: Pixels | undefined): string => {
 };
 
 /** The content of a message with a file, before the homeserver has it: `withUrls` completes it. */
-export const fileContent = ({ file, image, thumbnail, caption, threadId, key }: FileMessage): Content => ({
+export const fileContent = ({ file, image, thumbnail, caption, thread, key }: FileMessage): Content => ({
   msgtype: kindOf(file.contentType, image),
   body: caption ?? file.name,
   filename: file.name,
@@ -52,7 +52,7 @@ export const fileContent = ({ file, image, thumbnail, caption, threadId, key }: 
   },
   "m.mentions": {},
   "org.clevernet.key": key,
-  ...(threadId !== undefined && { "m.relates_to": { rel_type: "m.thread", event_id: threadId } }),
+  ...relatesTo(thread),
 });
 
 /** The content with the addresses of its files. */

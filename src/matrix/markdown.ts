@@ -1,5 +1,6 @@
 import type { EventId, UserId } from "../lib/ids.ts";
 import { markdownIt, renderMarkdown } from "./html.ts";
+import { relatesTo, type ThreadPlace } from "./relation.ts";
 
 interface MatrixText {
   /** The Markdown itself. */
@@ -60,7 +61,7 @@ const mentionsIn = (tokens: readonly Token[], members: readonly UserId[]): UserI
 interface MessageDraft {
   /** At most 16,000 characters: see `splitText`. */
   readonly markdown: string;
-  readonly threadId?: EventId | undefined;
+  readonly thread?: ThreadPlace | undefined;
   readonly replyTo?: EventId | undefined;
   /** Who may be mentioned. */
   readonly members?: readonly UserId[];
@@ -74,30 +75,18 @@ interface MessageDraft {
 const contentBytesMax = 60_000;
 
 /** Content of an m.room.message, complete: it is sent as it is. It mentions nobody by accident. */
-export const messageContent = ({ markdown, threadId, replyTo, members, notice, key }: MessageDraft) => {
+export const messageContent = ({ markdown, thread, replyTo, members, notice, key }: MessageDraft) => {
   const { body, formatted, mentions } = toMatrixText(markdown, members);
-  const relation = relationOf(threadId, replyTo);
   const plain = {
     msgtype: notice ? "m.notice" : "m.text",
     body,
     "m.mentions": mentions.length > 0 ? { user_ids: [...mentions] } : {},
-    ...(relation && { "m.relates_to": relation }),
+    ...relatesTo(thread, replyTo),
     "org.clevernet.key": key,
   };
   if (formatted === undefined) return plain;
   const content = { ...plain, format: "org.matrix.custom.html", formatted_body: formatted };
   return Buffer.byteLength(JSON.stringify(content)) > contentBytesMax ? plain : content;
-};
-
-/** In a thread, what is no reply names the thread's root, for clients that know no threads. */
-const relationOf = (threadId: EventId | undefined, replyTo: EventId | undefined) => {
-  if (threadId === undefined) return replyTo && { "m.in_reply_to": { event_id: replyTo } };
-  return {
-    rel_type: "m.thread",
-    event_id: threadId,
-    is_falling_back: replyTo === undefined,
-    "m.in_reply_to": { event_id: replyTo ?? threadId },
-  };
 };
 
 /** The longest opening line of a code block that is repeated in the next part. */

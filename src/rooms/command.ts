@@ -17,6 +17,7 @@ import { render } from "../lmml/render.ts";
 import { HomeserverError } from "../matrix/client.ts";
 import { fenced } from "../matrix/markdown.ts";
 import type { Message } from "../matrix/message.ts";
+import { answering } from "../matrix/relation.ts";
 
 interface Given {
   readonly event: StoredEvent;
@@ -115,7 +116,7 @@ export class Commands {
       sender,
       roomId: event.roomId,
       text,
-      threadId: message.threadId,
+      thread: answering(message.threadId, event.eventId),
       replyTo: message.threadId === undefined ? event.eventId : undefined,
       notice: true,
       key: digest("command answer", event.eventId),
@@ -151,7 +152,7 @@ async function runTool(agent: Agent, tool: AnyTool, line: string, context: Comma
   const origin = {
     agent,
     roomId: event.roomId,
-    threadId: message.threadId,
+    thread: answering(message.threadId, event.eventId),
     key: digest("command", event.eventId),
     by: "person" as const,
     requesters: [event.sender],

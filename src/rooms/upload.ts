@@ -34,7 +34,7 @@ export async function uploadText(
   const url = await client.upload(as, text, contentType, name);
   const message = fileContent({
     file: { name, contentType, bytes: text.length },
-    threadId: (content.threadId ?? undefined) as never,
+    thread: (content.thread ?? undefined) as never,
     key: String(content["org.clevernet.key"]),
   });
   return withUrls(message, { file: url });

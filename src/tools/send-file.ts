@@ -43,7 +43,7 @@ export const tool = defineTool({
       image,
       thumbnail: small,
       caption,
-      threadId: threadToSpeakIn(undefined, roomId, context),
+      thread: threadToSpeakIn(undefined, roomId, context),
       key,
     });
     const result = element(

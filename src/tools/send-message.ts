@@ -23,16 +23,16 @@ export const tool = defineTool({
     final: z.boolean().describe("true: nothing is left to do after this, and the turn ends").optional(),
     content: z.string().trim().min(1).describe("What to say"),
   }),
-  async run({ content, final, replyTo, roomId: named, threadId: thread }, context) {
+  async run({ content, final, replyTo, roomId: named, threadId }, context) {
     const { agent, key, now, rooms } = context;
     const roomId = await roomToSpeakIn(named, context);
-    const threadId = threadToSpeakIn(thread, roomId, context);
+    const thread = threadToSpeakIn(threadId, roomId, context);
     const members = content.includes("@") ? await rooms.joined(roomId) : [];
     const outbox = utter({
       sender: agent.userId,
       roomId,
       text: content,
-      threadId,
+      thread,
       replyTo: replyTo as EventId | undefined,
       members,
       key,
@@ -45,7 +45,7 @@ export const tool = defineTool({
         timestamp: eventTime(now),
         sender: agent.userId,
         messageType: "m.text",
-        threadId,
+        threadId: thread?.root,
         replyTo,
         sent: true,
       },

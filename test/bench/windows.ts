@@ -80,7 +80,7 @@ async function measureOn(name: string, database: Database): Promise<string[][]> 
     const origin = {
       agent,
       roomId: room,
-      threadId: undefined,
+      thread: undefined,
       by: "model" as const,
       requesters: [owner],
       sources: [room],

@@ -59,7 +59,7 @@ onEachDatabase((database) => {
     const origin = {
       agent,
       roomId: here,
-      threadId: undefined,
+      thread: undefined,
       by: "model" as const,
       requesters: [owner],
       sources: [here],

@@ -116,7 +116,7 @@ describe("Markdown", () => {
 });
 
 describe("message content", () => {
-  const threadId = "$root" as EventId;
+  const thread = { root: "$root" as EventId, latest: "$newest" as EventId };
   const replyTo = "$a" as EventId;
 
   it("is a plain text that mentions nobody", () => {
@@ -141,12 +141,12 @@ describe("message content", () => {
   });
 
   it("stands in a thread, with the fallback for clients that know none", () => {
-    expect(messageContent({ markdown: "a", threadId, key: "k" })).toMatchObject({
+    expect(messageContent({ markdown: "a", thread, key: "k" })).toMatchObject({
       "m.relates_to": {
         rel_type: "m.thread",
         event_id: "$root",
         is_falling_back: true,
-        "m.in_reply_to": { event_id: "$root" },
+        "m.in_reply_to": { event_id: "$newest" },
       },
     });
   });
@@ -155,7 +155,7 @@ describe("message content", () => {
     expect(messageContent({ markdown: "a", replyTo, key: "k" })).toMatchObject({
       "m.relates_to": { "m.in_reply_to": { event_id: "$a" } },
     });
-    expect(messageContent({ markdown: "a", threadId, replyTo, key: "k" })).toMatchObject({
+    expect(messageContent({ markdown: "a", thread, replyTo, key: "k" })).toMatchObject({
       "m.relates_to": { rel_type: "m.thread", is_falling_back: false, "m.in_reply_to": { event_id: "$a" } },
     });
   });
