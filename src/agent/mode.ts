@@ -4,7 +4,7 @@ import type { RoomId } from "../lib/ids.ts";
 import type { Agent } from "./agent.ts";
 import { includesLevel, type Level } from "./permissions.ts";
 import { type Mode, modes } from "./settings.ts";
-import type { AnyTool, OperationKind } from "./tool.ts";
+import type { AnyTool, OperationKind, ToolContext } from "./tool.ts";
 
 /** A call that wants to be carried out. */
 export interface Call {
@@ -20,6 +20,7 @@ export interface Call {
   readonly by: "model" | "person";
   /** Rooms whose content the caller has seen. */
   readonly sources: readonly RoomId[];
+  readonly files: ToolContext["files"];
 }
 
 export type Verdict = { readonly run: true } | { readonly run: false; readonly reason: string };
@@ -42,7 +43,8 @@ export const permits = (kind: OperationKind, { agent, by, level }: Pick<Call, "a
 export async function gate(call: Call, database: { rooms: Rooms; history: History }): Promise<Verdict> {
   const { agent, kind, level, tool } = call;
   const target = tool.sendsTo?.(call.input, call);
-  const own = tool.own === true || (target !== undefined && target === call.roomId);
+  const ownAffair = typeof tool.own === "function" ? tool.own(call.input, call) : tool.own === true;
+  const own = ownAffair || (target !== undefined && target === call.roomId);
   if (target !== undefined && target !== call.roomId) {
     const audience = await database.rooms.humans(target);
     if (!(await database.history.mayReadAll(audience, call.sources, agent.owner))) {

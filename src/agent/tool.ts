@@ -81,8 +81,8 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly kind:
     | OperationKind
     | ((input: z.output<z.ZodObject<Shape>>, context: ToolContext) => Promise<OperationKind>);
-  /** Touches only the agent's own state: runs in every mode. */
-  readonly own?: boolean;
+  /** Touches only the agent's own state, with this input if it depends on that: runs in every mode. */
+  readonly own?: boolean | ((input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "files">) => boolean);
   /** The room whose people will see what the call sends. In the conversation's own room the call counts as `own`. */
   readonly sendsTo?: (input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "roomId">) => RoomId;
   /** May be run again when its outcome is unknown. Where not, the outcome is reported as unknown. */

@@ -12,7 +12,7 @@ import type { Access } from "./access.ts";
 import { contentOf, isTextType } from "./content.ts";
 import { parseGlob } from "./glob.ts";
 import { type FilePath, formatPath, nameOf, parsePath, type ShareName } from "./path.ts";
-import type { Actor } from "./place.ts";
+import { type Actor, placeOf } from "./place.ts";
 import { deleted, missing, refusal, StaleVersion } from "./refusals.ts";
 
 /** Where the files of a share are. What is asked of it has been allowed. */
@@ -140,6 +140,11 @@ export class FileSystem {
     await this.#mayWrite(file);
     const [row] = await this.#store(file.share).read([file]);
     return row !== undefined && row.writeKey !== this.#keyFor(file);
+  }
+
+  /** Whether the path is the agent's own scratchpad; who may write it is decided when it is written. */
+  isScratchpad(path: string): boolean {
+    return placeOf(parsePath(path), this.#actor, () => false).kind === "scratchpad";
   }
 
   /** Files and made folders that fit a pattern, or that are below a folder if it is a plain path; in their order. */

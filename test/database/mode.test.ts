@@ -3,13 +3,16 @@ import { z } from "zod";
 import { type Call, gate, type Verdict } from "../../src/agent/mode.ts";
 import { type Level, levels } from "../../src/agent/permissions.ts";
 import { modes } from "../../src/agent/settings.ts";
-import { defineTool, operationKinds } from "../../src/agent/tool.ts";
+import { type AnyTool, defineTool, operationKinds } from "../../src/agent/tool.ts";
 import { History } from "../../src/database/history.ts";
 import { Rooms } from "../../src/database/rooms.ts";
 import { HOME, type RoomId } from "../../src/lib/ids.ts";
+import { tool as writeFile } from "../../src/tools/fs-write-file.ts";
+import { FileSystem } from "../../src/vfs/file-system.ts";
+import { actorOf, shares } from "../support/actor.ts";
 import { makeAgent } from "../support/agents.ts";
 import { onEachDatabase } from "../support/database.ts";
-import { newRoom, newUser, setMember } from "../support/rows.ts";
+import { newKey, newRoom, newUser, setMember } from "../support/rows.ts";
 
 /** The table of the design: what has to be true of a call that sends nothing, by kind. */
 const needed: Record<(typeof operationKinds)[number], Level> = {
@@ -41,7 +44,7 @@ onEachDatabase((database) => {
   });
 
   const decide = (
-    tool: { kind: (typeof operationKinds)[number]; own?: boolean; sendsTo?: RoomId | undefined },
+    tool: { kind: (typeof operationKinds)[number]; own?: AnyTool["own"]; sendsTo?: RoomId | undefined },
     call: Partial<Omit<Call, "agent" | "tool">> & { mode?: (typeof modes)[number] },
   ): Promise<Verdict> => {
     const { sendsTo } = tool;
@@ -65,6 +68,7 @@ onEachDatabase((database) => {
       level: "admin",
       by: "model",
       sources: [here],
+      files: new FileSystem(shares(database()), actorOf(agent, here), newKey()),
     } as const;
     const parts = { rooms: new Rooms(database()), history: new History(database()) };
     return gate({ ...defaults, ...rest, agent, tool: definition }, parts);
@@ -97,6 +101,37 @@ onEachDatabase((database) => {
     const run = reaches(level, "operate");
     expect(await decide({ kind: "create", own: true }, { level, by: "person" })).toMatchObject({ run });
     expect(await decide({ kind: "create", sendsTo: here }, { level, by: "person" })).toMatchObject({ run });
+  });
+
+  describe("a file that is written", () => {
+    const write = (path: string, mode: (typeof modes)[number], level: Level, by: Call["by"] = "model") =>
+      decide({ kind: "update", own: writeFile.own }, { mode, level, by, input: { path, content: "" } });
+
+    it.each(modes)("is the agent's own affair where it is its scratchpad, in mode %s", async (mode) => {
+      expect(await write("agents:/helper/scratchpad.txt", mode, "chat")).toEqual({ run: true });
+      expect(await write("agents:/helper/scratchpad.txt", mode, "none")).toMatchObject({ run: false });
+    });
+
+    it.each([
+      "agents:/helper/scratchpad.txt.old",
+      "agents:/helper/memory/NOW.md",
+      "agents:/other/scratchpad.txt",
+      "rooms:/helper/scratchpad.txt",
+    ])("is not where it is %s: there the mode and the rights count", async (path) => {
+      expect(await write(path, "create", "operate")).toMatchObject({
+        run: false,
+        reason: expect.stringContaining("mode is create"),
+      });
+      expect(await write(path, "update", "use")).toMatchObject({
+        run: false,
+        reason: expect.stringContaining("right to operate"),
+      });
+      expect(await write(path, "update", "operate")).toEqual({ run: true });
+    });
+
+    it("by a person's command needs the right to operate, also where it is the scratchpad", async () => {
+      expect(await write("agents:/helper/scratchpad.txt", "update", "use", "person")).toMatchObject({ run: false });
+    });
   });
 
   describe("a send to another room", () => {
