@@ -94,21 +94,26 @@ export class MeteredModel {
 
 /** What one call holds of its payers' budgets; it grows with the answer. */
 class Reservation {
-  readonly promptTokens: number;
   arrived = 0;
   held = false;
   readonly #book: BudgetBook;
-  readonly #model: string;
+  readonly #request: ChatRequest;
   readonly #payer: Payer;
   readonly #over = new AbortController();
   #granted = allowance;
+  #estimated: number | undefined;
   #growing: Promise<void> | undefined;
 
   constructor(book: BudgetBook, request: ChatRequest, payer: Payer) {
     this.#book = book;
-    this.#model = request.model;
+    this.#request = request;
     this.#payer = payer;
-    this.promptTokens = estimatePrompt(request);
+  }
+
+  /** An estimate, made where it is asked for. */
+  get promptTokens(): number {
+    this.#estimated ??= estimatePrompt(this.#request);
+    return this.#estimated;
   }
 
   /** Aborts with a BudgetReached when more has arrived than is allowed. */
@@ -153,7 +158,7 @@ class Reservation {
   async #reserve(answerTokens: number): Promise<BudgetReached | undefined> {
     const accounts = this.#book.accounts(this.#payer);
     if (accounts.length === 0) return undefined;
-    const amount = this.#book.estimate(this.#model, this.promptTokens, answerTokens);
+    const amount = this.#book.estimate(this.#request.model, this.promptTokens, answerTokens);
     const refusal = await this.#book.table.reserve(this.#payer.key, this.#payer.turnId, accounts, amount);
     if (refusal) return new BudgetReached(refusal);
     this.held = true;

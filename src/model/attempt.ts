@@ -85,5 +85,5 @@ export const attemptOnce = async (
   } finally {
     silence.stop();
   }
-  return builder.build(promptText([body.messages, body.tools]));
+  return builder.build(() => promptText([body.messages, body.tools]));
 };

@@ -121,8 +121,8 @@ export class CompletionBuilder {
     this.#finishReason = choice?.finish_reason ?? this.#finishReason;
   }
 
-  /** `prompt` is what was sent: tokens are estimated from it where the stream did not count them. */
-  build(prompt: string): Completion {
+  /** `prompt` gives what was sent: tokens are estimated from it where the stream did not count them. */
+  build(prompt: () => string): Completion {
     if (this.#finishReason === undefined) throw new StreamError("the stream ended before the answer did");
     const { text, thought } = splitThoughts(storable(this.#content));
     const toolCalls = this.#calls.map((call, position) => ({
@@ -137,7 +137,7 @@ export class CompletionBuilder {
       toolCalls,
       reasoningDetails: storableJson(this.#details),
       finishReason: this.#finishReason,
-      usage: this.#usage ?? estimateUsage(prompt, written),
+      usage: this.#usage ?? estimateUsage(prompt(), written),
     };
   }
 

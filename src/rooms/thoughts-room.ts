@@ -12,8 +12,9 @@ import { Mailbox } from "../lib/mailbox.ts";
 import { parse } from "../lmml/parse.ts";
 import type { MatrixClient } from "../matrix/client.ts";
 
-/** What is thought within this time comes as one message. */
+/** What is thought within this time comes as one message; while an agent goes on thinking, within the longer one. */
 const gatherMs = 700;
+const goingOnMs = 3_000;
 const entriesAtOnce = 40;
 
 export interface ThoughtsParts {
@@ -36,6 +37,8 @@ export class ThoughtsRooms {
   readonly #parts: ThoughtsParts;
   readonly #mailbox: Mailbox<AgentName>;
   readonly #gathering = new Set<AgentName>();
+  /** When each agent's thoughts were told last, by the monotonic clock. */
+  readonly #told = new Map<AgentName, number>();
   readonly #stopped = new AbortController();
 
   constructor(parts: ThoughtsParts) {
@@ -50,8 +53,11 @@ export class ThoughtsRooms {
     if (this.#gathering.has(name) || this.#stopped.signal.aborted) return;
     this.#gathering.add(name);
     this.#mailbox.post(name, async () => {
-      await this.#parts.clock.sleep(gatherMs, this.#stopped.signal).catch(() => {});
+      const { clock } = this.#parts;
+      const again = (this.#told.get(name) ?? Number.NEGATIVE_INFINITY) + goingOnMs - clock.monotonic();
+      await clock.sleep(Math.max(gatherMs, again), this.#stopped.signal).catch(() => {});
       this.#gathering.delete(name);
+      this.#told.set(name, clock.monotonic());
       await this.#tell(name);
     });
   }

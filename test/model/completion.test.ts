@@ -7,7 +7,7 @@ const build = (deltas: object[], rest: { usage?: object } = {}, prompt = ""): Co
   for (const delta of deltas) builder.add({ choices: [{ index: 0, delta, finish_reason: null }] });
   builder.add({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
   builder.add({ choices: [], ...rest });
-  return builder.build(prompt);
+  return builder.build(() => prompt);
 };
 
 const call = (index: number | undefined, id: string | undefined, name?: string, json?: string) => ({
@@ -120,7 +120,7 @@ describe("completion", () => {
   it("is not complete without a finish", () => {
     const builder = new CompletionBuilder();
     builder.add({ choices: [{ delta: { content: "half an" } }] });
-    expect(() => builder.build("")).toThrow(StreamError);
+    expect(() => builder.build(() => "")).toThrow(StreamError);
   });
 
   it.each([
