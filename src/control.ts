@@ -7,10 +7,11 @@ import { check } from "./check.ts";
 import { findingText } from "./check-finding.ts";
 import { Audit } from "./database/audit.ts";
 import type { Database } from "./database/connection.ts";
+import type { Notifier } from "./database/notify.ts";
 import type { Outbox } from "./database/outbox.ts";
 import type { Conversation } from "./database/routing.ts";
 import { messageOf } from "./lib/errors.ts";
-import type { RoomId } from "./lib/ids.ts";
+import { digest, type RoomId } from "./lib/ids.ts";
 import type { LiveConfig } from "./live-config.ts";
 import { loadAll } from "./load.ts";
 import type { MatrixClient } from "./matrix/client.ts";
@@ -23,6 +24,7 @@ import { answerWaiting } from "./routing/invite.ts";
 interface Parts {
   readonly live: LiveConfig;
   readonly database: Database;
+  readonly notifier: Notifier;
   readonly mind: Mind;
   readonly prefix: string;
   readonly client: MatrixClient;
@@ -35,7 +37,7 @@ interface Parts {
 
 /** What people command: the agents of a room, and the running bridge. */
 export async function wireControl(parts: Parts) {
-  const { live, database, mind, prefix, client, outbox, runner, controlRoom } = parts;
+  const { live, database, notifier, mind, prefix, client, outbox, runner, controlRoom } = parts;
   const { directory, log, rights, rooms, turns } = mind;
   const { serverName } = live.current.homeserver;
   const guests = new GuestList({ client, rights, rooms, log, configured: () => live.current.controlRoom });
@@ -81,6 +83,25 @@ export async function wireControl(parts: Parts) {
     return [...changed, ...gone, ...made];
   };
 
+  /** Another process was told to reload. What the database holds of the configuration is that one's business. */
+  const follow = async ([key = "", ...theirs]: readonly string[]): Promise<void> => {
+    const name = `The process ${live.current.bridge.instance}`;
+    const tell = (text: string): void => controlRoom.tellOperators(text, digest("reload", name, key));
+    try {
+      await live.reload();
+      log.level = live.current.logLevel;
+      const others = live.differsFrom(theirs);
+      if (others.length > 0)
+        tell(`${name} has read another configuration, which is not the same in: ${others.join(", ")}.`);
+    } catch (error) {
+      tell(`${name} goes on with the last good configuration. ${messageOf(error)}`);
+    }
+  };
+  let following = Promise.resolve();
+  notifier.on("reload", (word) => {
+    if (word) following = following.then(() => follow(word));
+  });
+
   const commands = new Commands((await loadAll<readonly AnyCommand[]>("commands", "commands")).flat(), {
     ...mind,
     prefix,
@@ -90,13 +111,15 @@ export async function wireControl(parts: Parts) {
     sweep: parts.sweep,
     audit: new Audit(database),
     lifecycle,
-    async reload() {
+    async reload(key) {
       const { changed, restart } = await live.reload();
       const told = changed
         .filter(({ path }) => !path.startsWith("permissions."))
         .map(({ path, before, after }) => `${path}: ${before} → ${after}`);
       const later = restart.map((section) => `${section}: is different, and waits for a restart`);
-      return [...told, ...(await apply()), ...later];
+      const applied = await apply();
+      notifier.tell("reload", [key, ...live.fingerprint]);
+      return [...told, ...applied, ...later];
     },
     async check() {
       const found: string[] = [];

@@ -1,4 +1,5 @@
 import { type Config, isSecret, loadConfig } from "./config.ts";
+import { digest } from "./lib/ids.ts";
 import { isObject } from "./lib/json.ts";
 
 /** A value of the configuration that is another than before. */
@@ -27,6 +28,20 @@ export class LiveConfig {
 
   get current(): Config {
     return this.#current;
+  }
+
+  /** By which other processes see whether they have the same in force; it tells nothing else. */
+  get fingerprint(): readonly string[] {
+    const values = [...valuesOf(this.#current)].sort(([one], [other]) => (one < other ? -1 : 1));
+    return live.map((section) => {
+      const own = values.filter(([path]) => sectionOf(path) === section);
+      return `${section} ${digest(...own.flat())}`;
+    });
+  }
+
+  /** The sections that are not in force here as they are where the fingerprint comes from. */
+  differsFrom(fingerprint: readonly string[]): string[] {
+    return this.fingerprint.filter((own) => !fingerprint.includes(own)).map((own) => own.split(" ")[0] ?? "");
   }
 
   /**

@@ -187,6 +187,7 @@ export async function wire({ live, registration, database, notifier, leases, que
   const { commands, guests, welcomeSoon } = await wireControl({
     live,
     database,
+    notifier,
     mind,
     prefix: commandPrefix,
     client,

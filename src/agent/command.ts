@@ -20,8 +20,11 @@ export interface CommandServices extends Mind {
   readonly runner: TurnRunner;
   readonly audit: Audit;
   readonly lifecycle: AgentLifecycle;
-  /** Reads the configuration again. Returns what is different now, a line each. Throws a `UserError` if it is refused. */
-  readonly reload: () => Promise<readonly string[]>;
+  /**
+   * Reads the configuration again, and has every other process read its own; `key` is the command's. Returns what is
+   * different now, a line each. Throws a `UserError` if it is refused.
+   */
+  readonly reload: (key: string) => Promise<readonly string[]>;
   /** What works, and what does not, a line each. */
   readonly check: () => Promise<readonly string[]>;
   /** Begins a sweep of all agents, in every process. */

@@ -6,7 +6,7 @@ import type { Log } from "../lib/log.ts";
 import type { Database } from "./connection.ts";
 
 /** What word is about: rooms with something to route or to send, work that waits, leases that were given back, … */
-type Topic = "events" | "outbox" | "turns" | "shards" | "stop" | "permissions" | "doorbell" | "sweep";
+type Topic = "events" | "outbox" | "turns" | "shards" | "stop" | "permissions" | "doorbell" | "sweep" | "reload";
 
 /** Called with what another process told; with nothing after a time in which word may have been missed. */
 type Hear = (about: readonly string[] | undefined) => void;

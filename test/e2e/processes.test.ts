@@ -1,3 +1,6 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { shardCount, shardOf } from "../../src/database/shards.ts";
@@ -6,7 +9,7 @@ import { count } from "../support/faults.ts";
 import { eventually } from "../support/poll.ts";
 import { newMessages } from "../support/scripted-model.ts";
 import { Stage } from "../support/stage.ts";
-import type { TestUser } from "../support/user.ts";
+import type { Message, TestUser } from "../support/user.ts";
 
 const day = 24 * 3_600_000;
 
@@ -107,6 +110,83 @@ describe("two processes on one database, whose wall clocks are two days apart", 
     await talking;
     await answersAre(texts);
   }, 180_000);
+
+  describe("!reload", () => {
+    const bot = "@clevernet:clevernet.test";
+    let admin: TestUser;
+    let control: string;
+    /** Their configuration files, and the names by which they are known; the first takes the commands. */
+    let processes: { file: string; name: string }[];
+    beforeAll(async () => {
+      await both();
+      admin = await stage.user("admin");
+      const room = await admin.createDirectRoom(bot);
+      const { body } = await admin.waitForMessage(room, ({ body }) => body.includes("matrix.to"));
+      control = /!\S+$/.exec(body)?.[0] ?? "";
+      await admin.join(control);
+      const [first] = await stage.query<{ name: string }>(`select name from shards where shard = ${shardOf(control)}`);
+      processes = stage.bridges
+        .map(({ url }, index) => {
+          const name = `${hostname()}:${new URL(url).port}`;
+          return { file: join(stage.homeserver.dir, `config${index || ""}.yaml`), name };
+        })
+        .toSorted((one, other) => Number(other.name === first?.name) - Number(one.name === first?.name));
+    });
+
+    const edit = async (file: string, before: string, after: string) => {
+      const text = await readFile(file, "utf8");
+      expect(text).toContain(before);
+      await writeFile(file, text.replace(before, after));
+    };
+    const command = async (line: string, user = admin, room = control): Promise<string> => {
+      const id = await user.say(room, line);
+      const isAnswer = ({ content }: Message) => JSON.stringify(content["m.relates_to"] ?? {}).includes(id);
+      return (await user.waitForMessage(room, isAnswer)).body;
+    };
+    const notices = async () =>
+      (await admin.messages(control)).map(({ body }) => body).filter((body) => body.startsWith("The process "));
+
+    it("is heard by every process, and those that have read the same say nothing", async () => {
+      for (const { file } of processes) await edit(file, "name: scripted", "name: second");
+      expect(await command("!reload")).toBe('- model.name: "scripted" → "second"');
+      for (const room of rooms)
+        await eventually(async () => (await command("!status", ann, room)).includes("model: second"), {
+          what: "the other model",
+        });
+      expect(await notices()).toEqual([]);
+    });
+
+    it("of a process that has read something else, or may not go on with it, its name and that are said", async () => {
+      const [, { file, name } = { file: "", name: "" }] = processes;
+      await edit(file, "name: second", "name: third");
+      expect(await command("!reload")).toBe("Nothing is different.");
+      await eventually(async () => (await notices()).length === 1, { what: "a notice" });
+      await edit(file, "permissions:", "permisions:");
+      expect(await command("!reload")).toBe("Nothing is different.");
+      await eventually(async () => (await notices()).length === 2, { what: "another notice" });
+      expect(await notices()).toEqual([
+        `The process ${name} has read another configuration, which is not the same in: model.`,
+        expect.stringMatching(
+          new RegExp(`^The process ${name} goes on with the last good .*unknown key "permisions"`, "s"),
+        ),
+      ]);
+      await edit(file, "permisions:", "permissions:");
+      await edit(file, "name: third", "name: second");
+    });
+
+    it("that is refused where it was given is heard by nobody", async () => {
+      const [first = "", second = ""] = processes.map(({ file }) => file);
+      const before = await notices();
+      await edit(first, "permissions:", "permisions:");
+      await edit(second, "name: second", "name: third");
+      expect(await command("!reload")).toContain('unknown key "permisions"');
+      await edit(first, "permisions:", "permissions:");
+      for (const room of rooms) expect(await command("!status", ann, room)).toContain("model: second");
+      await edit(second, "name: third", "name: second");
+      await stage.check();
+      expect(await notices()).toEqual(before);
+    });
+  });
 
   it("a timer that runs out wakes once", async () => {
     await stage.query("update agents set wake_up_timer_seconds = 60, last_turn_at = now() - interval '1 hour'");
