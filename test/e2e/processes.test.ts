@@ -146,13 +146,17 @@ describe("two processes on one database, whose wall clocks are two days apart", 
     const notices = async () =>
       (await admin.messages(control)).map(({ body }) => body).filter((body) => body.startsWith("The process "));
 
+    const modelsAre = async (name: string) => {
+      for (const room of rooms) {
+        const look = async () => (await command("!status", ann, room)).includes(`model: ${name}`);
+        await eventually(look, { what: `the model ${name}` });
+      }
+    };
+
     it("is heard by every process, and those that have read the same say nothing", async () => {
       for (const { file } of processes) await edit(file, "name: scripted", "name: second");
       expect(await command("!reload")).toBe('- model.name: "scripted" → "second"');
-      for (const room of rooms)
-        await eventually(async () => (await command("!status", ann, room)).includes("model: second"), {
-          what: "the other model",
-        });
+      await modelsAre("second");
       expect(await notices()).toEqual([]);
     });
 
@@ -172,6 +176,9 @@ describe("two processes on one database, whose wall clocks are two days apart", 
       ]);
       await edit(file, "permisions:", "permissions:");
       await edit(file, "name: third", "name: second");
+      await command("!reload");
+      await modelsAre("second");
+      expect(await notices()).toHaveLength(2);
     });
 
     it("that is refused where it was given is heard by nobody", async () => {
@@ -181,7 +188,7 @@ describe("two processes on one database, whose wall clocks are two days apart", 
       await edit(second, "name: second", "name: third");
       expect(await command("!reload")).toContain('unknown key "permisions"');
       await edit(first, "permisions:", "permissions:");
-      for (const room of rooms) expect(await command("!status", ann, room)).toContain("model: second");
+      await modelsAre("second");
       await edit(second, "name: third", "name: second");
       await stage.check();
       expect(await notices()).toEqual(before);
