@@ -13,6 +13,7 @@ import type { Message, TestUser } from "../support/user.ts";
 
 const day = 24 * 3_600_000;
 
+// Four are in test/faults/outage.test.ts.
 describe("two processes on one database, whose wall clocks are two days apart", () => {
   let stage: Stage;
   let ann: TestUser;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerEach } from "../support/answers.ts";
-import { missEvents, modelHangs, restartOften, startWithoutHomeserver, talkThrough } from "../support/outages.ts";
+import { killOne, missEvents, modelHangs, restartOften, shareRooms, talkThrough } from "../support/outages.ts";
 import { PostgresServer } from "../support/postgres.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
@@ -36,14 +36,6 @@ describe("a bridge", () => {
     while (rooms.length < 200) rooms.push(...(await Promise.all([1, 2, 3, 4].map(() => stage.directRoom(ann)))));
     expect(await modelHangs(stage, ann, rooms, 5_000)).toBeLessThan(1_000);
   });
-
-  it(
-    "that starts 10 minutes before its homeserver waits, is not ready, and is when it comes",
-    async () => {
-      await startWithoutHomeserver(stage, ann, 10 * minute);
-    },
-    15 * minute,
-  );
 });
 
 it(
@@ -65,3 +57,18 @@ it(
   },
   12 * minute,
 );
+
+it("one of four processes that is killed under load costs no answer", async () => {
+  const stage = await Stage.set({ database: "postgres", processes: 4 });
+  try {
+    stage.model.onEvery(answerEach);
+    const ann = await stage.user("ann");
+    await Promise.all(stage.bridges.map((bridge) => bridge.start()));
+    const rooms = await shareRooms(stage, ann);
+    // There is always a turn under way that the process has to leave.
+    stage.toModel.delay(300);
+    await talkThrough(stage, ann, rooms, 1_000, () => killOne(stage));
+  } finally {
+    await stage.strike();
+  }
+});

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
+import { shardCount, shardOf } from "../../src/database/shards.ts";
 import { percentile } from "../bench/table.ts";
 import { answerTo } from "./answers.ts";
 import { count, isTransaction, push } from "./faults.ts";
@@ -28,8 +29,11 @@ export async function talkThrough(
     return texts;
   };
   const talking = Promise.all(rooms.map(talk));
-  await ordeal();
-  over = true;
+  try {
+    await ordeal();
+  } finally {
+    over = true;
+  }
   for (const [index, texts] of (await talking).entries()) {
     const room = rooms[index] ?? "";
     const expected = texts.map(answerTo);
@@ -50,6 +54,32 @@ export async function restartOften(server: PostgresServer, forMs: number): Promi
     await sleep(5_000 + Math.random() * 5_000);
     await server.restart();
   }
+}
+
+/** Waits until the processes have shared the rooms out; returns a new room of the person's for each of them. */
+export async function shareRooms(stage: Stage, person: TestUser): Promise<string[]> {
+  const fair = Math.ceil(shardCount / stage.bridges.length);
+  const holders = `select session from shards where until > now() group by session having count(*) = ${fair}`;
+  const look = async () => (await stage.query(holders)).length === stage.bridges.length;
+  await eventually(look, { within: 60_000, what: "rooms to be shared" });
+  const rooms = new Map<string, string>();
+  while (rooms.size < stage.bridges.length) {
+    const room = await stage.directRoom(person);
+    const [holder] = await stage.query<{ session: string }>(
+      `select session from shards where shard = ${shardOf(room)}`,
+    );
+    if (holder) rooms.set(holder.session, room);
+  }
+  return [...rooms.values()];
+}
+
+/** When each process has worked a while one is killed; the others have time to take over its rooms. */
+export async function killOne(stage: Stage): Promise<void> {
+  const runners = "(select runner from turns group by runner having count(*) > 5) runners";
+  const look = async () => (await count(stage, runners)) === stage.bridges.length;
+  await eventually(look, { within: 30_000, what: "each process to work" });
+  await stage.bridge.kill();
+  await sleep(20_000);
 }
 
 /** The bridge starts while there is no homeserver, which comes after so long. */
