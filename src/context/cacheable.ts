@@ -3,7 +3,7 @@ import { type Element, element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import { boxPart } from "./box-part.ts";
 import { type Allotment, divide, nothing } from "./budget.ts";
-import { partsOf, systemParts } from "./chat-interface.ts";
+import { partsOf, systemParts, wantedOf } from "./chat-interface.ts";
 import { ephemerisRoom, turnRoom } from "./ephemeris-room.ts";
 import { eventIdsIn, frameTooLarge } from "./layout-frame.ts";
 import { listPart, type Shown } from "./list-part.ts";
@@ -78,20 +78,9 @@ const planOf = (world: World): { wanted: Allotment; write: (chars: Allotment) =>
   const parts = partsOf({ ...world, rooms: world.rooms.map(inTail) });
   const otherRooms = membersPart(others, world);
   const wanted: Allotment = {
-    reminders: parts.reminders.wanted,
-    postPrompt: parts.postPrompt.wanted,
-    turn: parts.turn.wanted,
-    newEvents: parts.newEvents.wanted,
-    systemPrompt: parts.systemPrompt.wanted,
-    persona: parts.persona.wanted,
-    guides: parts.guides.wanted,
-    admins: parts.admins.wanted,
-    members: parts.members.wanted,
-    history: parts.history.wanted,
+    ...wantedOf(parts),
     ephemeris: world.ephemerisWindow ? parts.ephemeris.wanted : 0,
     otherRooms: otherRooms.wanted,
-    scratchpad: parts.scratchpad.wanted,
-    windows: parts.windows.wanted,
   };
   const write = (chars: Allotment): Written => {
     const systemId = clip(world.serverName);

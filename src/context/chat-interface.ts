@@ -57,6 +57,24 @@ export const partsOf = (world: World) => {
 };
 export type Parts = ReturnType<typeof partsOf>;
 
+/** What each part wants beyond its least form. */
+export const wantedOf = (parts: Parts): Allotment => ({
+  reminders: parts.reminders.wanted,
+  postPrompt: parts.postPrompt.wanted,
+  turn: parts.turn.wanted,
+  newEvents: parts.newEvents.wanted,
+  systemPrompt: parts.systemPrompt.wanted,
+  persona: parts.persona.wanted,
+  guides: parts.guides.wanted,
+  admins: parts.admins.wanted,
+  members: parts.members.wanted,
+  history: parts.history.wanted,
+  ephemeris: parts.ephemeris.wanted,
+  otherRooms: parts.otherRooms.wanted,
+  scratchpad: parts.scratchpad.wanted,
+  windows: parts.windows.wanted,
+});
+
 /** What stands in the system message, as texts. */
 export const systemParts = (parts: Parts, chars: Allotment) => {
   const persona = parts.persona.cut(chars.persona);

@@ -1,7 +1,7 @@
 import { render } from "../lmml/render.ts";
 import { type Allotment, divide, nothing } from "./budget.ts";
 import { cacheable } from "./cacheable.ts";
-import { chatInterface, partsOf, systemMessage } from "./chat-interface.ts";
+import { chatInterface, partsOf, systemMessage, wantedOf } from "./chat-interface.ts";
 import { eventIdsIn, frameTooLarge } from "./layout-frame.ts";
 import type { Prompt, World } from "./types.ts";
 
@@ -23,24 +23,7 @@ const seed: Layout = (world) => {
   const frame = write(nothing);
   const left = world.charsMax - frame.system.length - frame.user.length;
   if (left < 0) throw frameTooLarge(world, left);
-  return write(
-    divide(left, {
-      reminders: parts.reminders.wanted,
-      postPrompt: parts.postPrompt.wanted,
-      turn: parts.turn.wanted,
-      newEvents: parts.newEvents.wanted,
-      systemPrompt: parts.systemPrompt.wanted,
-      persona: parts.persona.wanted,
-      guides: parts.guides.wanted,
-      admins: parts.admins.wanted,
-      members: parts.members.wanted,
-      history: parts.history.wanted,
-      ephemeris: parts.ephemeris.wanted,
-      otherRooms: parts.otherRooms.wanted,
-      scratchpad: parts.scratchpad.wanted,
-      windows: parts.windows.wanted,
-    }),
-  );
+  return write(divide(left, wantedOf(parts)));
 };
 
 const layouts = { cacheable, seed };
