@@ -78,6 +78,8 @@ export class Delivery {
   /** Two processes that believe to hold the room send the same rows in the same order under the same ids: one event each. */
   async #sendRoom(roomId: RoomId): Promise<void> {
     const { leases, outbox } = this.#parts;
+    // This may have been asked for before the pause began.
+    if (this.#pausing.has(roomId)) return;
     for (let full = true; full; ) {
       const rows = await outbox.take(roomId, rowsAtOnce, leases.proof(roomId));
       for (const row of rows) {

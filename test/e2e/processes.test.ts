@@ -95,7 +95,7 @@ describe("two processes on one database, whose wall clocks are two days apart", 
     expect(requests).toHaveLength(2);
     await talk(["!stop"], 0);
     await Promise.all(requests.map((request) => request.closed));
-    expect(second?.log).toContain("the turn was stopped");
+    await expect.poll(() => second?.log).toContain("the turn was stopped");
     await stage.check();
   });
 
