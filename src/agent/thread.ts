@@ -2,7 +2,7 @@ import { layout } from "../context/layout.ts";
 import { fitted } from "../context/list-part.ts";
 import { Told, updateOf } from "../context/update.ts";
 import type { Render } from "../database/renders.ts";
-import type { EventId } from "../lib/ids.ts";
+import type { EventId, RoomId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import type { Completion, ToolCall } from "../model/completion.ts";
@@ -20,14 +20,23 @@ export interface StepPrompt {
   readonly kept: Pick<Render, "system" | "prompt" | "eventIds">;
 }
 
+/** The render to which steps are appended, and for whom it was made. */
+interface Base {
+  readonly n: number;
+  readonly messages: readonly ChatMessage[];
+  readonly audience: string;
+  /** Rooms of which more was shown than that they are there. */
+  readonly open: ReadonlySet<RoomId>;
+}
+
 /**
  * What the steps of one turn are sent. In the layout `cacheable` they are appended to the render of the first, so that
  * nothing that was sent changes; there is a new render where that cannot be: something in it was redacted, other people
- * are in the room, or no more fits. In the layout `seed` every step has its own.
+ * are in the room, a wall has closed, or no more fits. In the layout `seed` every step has its own.
  */
 export class Thread {
   readonly #settings: AgentSettings;
-  #base: { readonly n: number; readonly messages: readonly ChatMessage[]; readonly audience: string } | undefined;
+  #base: Base | undefined;
   #appended: ChatMessage[] = [];
   /** Messages that are in the render of an earlier step. */
   #kept = 0;
@@ -45,11 +54,15 @@ export class Thread {
     return this.#base?.n;
   }
 
-  /** What step `n` is sent; `images` belong to what is new in the turn. Throws a UserError where the context is too small for anything. */
+  /**
+   * What step `n` is sent; `images` belong to what is new in the turn. Throws a UserError where the context is too
+   * small for anything.
+   */
   next(n: number, sight: Sight, images: readonly ShownImage[]): StepPrompt {
     const { layout: name, approxContextCharsMax } = this.#settings;
     const audience = sight.audience.join(" ");
-    if (name === "cacheable" && this.#base && !sight.emptied && this.#base.audience === audience) {
+    const closed = sight.world.rooms.some((room) => room.closed && this.#base?.open.has(room.roomId));
+    if (name === "cacheable" && this.#base?.audience === audience && !closed && !sight.emptied) {
       const update = updateOf(sight.world, this.#told);
       const fresh = images.filter(({ label }) => !this.#images.has(label));
       const told = { role: "user", content: update?.text ?? "", images: fresh } as const;
@@ -71,7 +84,8 @@ export class Thread {
     this.#told = new Told();
     this.#told.take(sight.world);
     this.#images = new Set(images.map(({ label }) => label));
-    this.#base = { n, messages, audience };
+    const open = new Set(sight.world.rooms.filter((room) => !room.closed).map((room) => room.roomId));
+    this.#base = { n, messages, audience, open };
     this.#appended = [];
     this.#kept = 0;
     return { messages, kept: { system, prompt: user, eventIds } };

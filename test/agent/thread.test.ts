@@ -1,0 +1,107 @@
+import { describe, expect, it } from "vitest";
+import { parseAgentSettings } from "../../src/agent/settings.ts";
+import { Thread } from "../../src/agent/thread.ts";
+import type { Sight } from "../../src/agent/view.ts";
+import { functionResult } from "../../src/context/ephemeris.ts";
+import type { World } from "../../src/context/types.ts";
+import type { UserId } from "../../src/lib/ids.ts";
+import type { Completion, ToolCall } from "../../src/model/completion.ts";
+import { exampleWorld, message, room } from "../context/worlds.ts";
+
+const here = exampleWorld.conversation;
+const other = room("!other:matrix.org", "Other", {
+  history: [message("!other:matrix.org", "$o", "2024-12-25T15:00:00Z", "@user:matrix.org", "elsewhere")],
+});
+const rooms = [room(here, "General"), other];
+
+const sight = (change: Partial<Omit<Sight, "world">> & { world?: Partial<World> } = {}): Sight => ({
+  sources: [here],
+  seen: 0,
+  unread: undefined,
+  media: { pending: [], shown: [] } as never,
+  audience: ["@ann:matrix.org" as UserId],
+  emptied: false,
+  log: undefined,
+  ...change,
+  world: { ...exampleWorld, rooms, ...change.world },
+});
+
+const call: ToolCall = { id: "call_0", name: "Look", arguments: "{}" };
+const completion = (reasoningDetails: Completion["reasoningDetails"] = []): Completion => ({
+  text: "I look",
+  thought: "",
+  toolCalls: [call],
+  reasoningDetails,
+  finishReason: "tool_calls",
+  usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, costUsd: undefined, estimated: true },
+});
+
+/** A turn after its first step, which made a call. */
+const begun = (fields: object = {}) => {
+  const thread = new Thread(parseAgentSettings(fields, "test"));
+  const first = thread.next(0, sight(), []);
+  thread.answered(completion(), thread.unique([call], 0));
+  thread.returned(call.id, functionResult("fc1.1", "seen"));
+  return { thread, first };
+};
+
+describe("the steps of a turn", () => {
+  it("are appended to what was sent, which stays as it is", () => {
+    const { thread, first } = begun();
+    const { messages } = thread.next(2, sight(), []);
+    expect(messages.slice(0, 2)).toEqual(first.messages);
+    expect(messages.slice(2).map(({ role }) => role)).toEqual(["assistant", "tool"]);
+    expect(messages.at(-1)?.content).toContain("seen");
+  });
+
+  it("give the model its reasoning back as it came", () => {
+    const thread = new Thread(parseAgentSettings({}, "test"));
+    thread.next(0, sight(), []);
+    const details = [{ type: "reasoning.text", text: "hm", signature: "s" }];
+    thread.answered(completion(details), [call]);
+    expect(thread.next(1, sight(), []).messages.at(-1)).toMatchObject({ reasoningDetails: details });
+  });
+
+  it("tell what came meanwhile at the end", () => {
+    const { thread } = begun();
+    const news = message(here, "$n", "2024-12-25T15:31:00Z", "@user:matrix.org", "one thing more");
+    const { messages, kept } = thread.next(
+      2,
+      sight({ world: { rooms: [room(here, "General", { newEvents: [news] }), other] } }),
+      [],
+    );
+    expect(messages.at(-1)).toMatchObject({ role: "user", content: expect.stringContaining("one thing more") });
+    expect(kept.eventIds).toEqual(["$n"]);
+  });
+
+  it.each<[string, Parameters<typeof sight>[0]]>([
+    ["other people are in the room", { audience: ["@ann:matrix.org" as UserId, "@ben:matrix.org" as UserId] }],
+    ["something in it was redacted", { emptied: true }],
+    [
+      "a wall has closed around a room in it",
+      { world: { rooms: [room(here, "General"), { ...other, closed: true }] } },
+    ],
+  ])("begin with a new render where %s", (_why, change) => {
+    const { thread } = begun();
+    const { messages } = thread.next(2, sight(change), []);
+    expect(messages.map(({ role }) => role)).toEqual(["system", "user"]);
+    expect(thread.base).toBe(2);
+  });
+
+  it("begin with a new render where no more fits", () => {
+    const { thread } = begun({ approxContextCharsMax: 8_000 });
+    for (let n = 0; n < 5; n++) thread.returned("call_0", functionResult(`fc1.${n}`, "x".repeat(5_000)));
+    const { messages } = thread.next(7, sight({ world: { charsMax: 8_000 } }), []);
+    expect(messages.map(({ role }) => role)).toEqual(["system", "user"]);
+  });
+
+  it("have a render each in the layout seed", () => {
+    const { thread } = begun({ layout: "seed" });
+    expect(thread.next(2, sight(), []).messages.map(({ role }) => role)).toEqual(["system", "user"]);
+  });
+
+  it("have calls whose ids differ, also where the server counts from 0 in each answer", () => {
+    const { thread } = begun();
+    expect(thread.unique([call, { ...call, id: "call_1" }], 2).map(({ id }) => id)).toEqual(["call_0_2", "call_1"]);
+  });
+});
