@@ -52,12 +52,8 @@ export interface Spending {
   readonly prefixChars: number;
 }
 
-/** A model call that belongs to no finished step. */
-export interface LooseUsage {
-  readonly key: string;
-  readonly agent: AgentName;
-  readonly roomId: RoomId;
-  readonly requesters: readonly UserId[];
+/** What a model call consumed. */
+export interface CallUsage {
   readonly model: string;
   readonly promptTokens: number;
   readonly cachedTokens: number;
@@ -66,6 +62,19 @@ export interface LooseUsage {
   readonly estimated: boolean;
   readonly milliseconds: number;
 }
+
+/** A model call that belongs to no finished step. */
+export interface LooseUsage extends CallUsage {
+  readonly key: string;
+  readonly agent: AgentName;
+  readonly roomId: RoomId;
+  readonly requesters: readonly UserId[];
+}
+
+export const spentBy = ({ promptTokens, completionTokens, costUsd }: CallUsage): Amount => ({
+  tokens: promptTokens + completionTokens,
+  usd: costUsd ?? 0,
+});
 
 /**
  * Part of a statement, after `with` and a name: replaces what is reserved under the key by what was spent, if the table
@@ -113,10 +122,9 @@ export class Budgets {
 
   /** Records a call that no step will record, and settles what was reserved under its key. */
   async record(usage: LooseUsage): Promise<void> {
-    const spent = { tokens: usage.promptTokens + usage.completionTokens, usd: usage.costUsd ?? 0 };
     await this.#database.run(
       (sql) => sql`
-        with once as (select 1), ${settleReservation(sql, usage.key, spent, "once")}
+        with once as (select 1), ${settleReservation(sql, usage.key, spentBy(usage), "once")}
         insert into usage (key, agent, room_id, requesters, model, prompt_tokens, cached_tokens, completion_tokens, cost_usd, estimated, milliseconds)
         values (${usage.key}, ${usage.agent}, ${usage.roomId}, ${[...usage.requesters]}::text[], ${usage.model}, ${usage.promptTokens},
           ${usage.cachedTokens}, ${usage.completionTokens}, ${usage.costUsd ?? null}, ${usage.estimated}, ${usage.milliseconds})

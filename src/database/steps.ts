@@ -1,5 +1,5 @@
 import type { AgentName, RoomId } from "../lib/ids.ts";
-import { type Amount, settleReservation } from "./budgets.ts";
+import { type CallUsage, settleReservation, spentBy } from "./budgets.ts";
 import type { Database, Json } from "./connection.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import type { Conversation } from "./routing.ts";
@@ -13,25 +13,13 @@ export interface Step {
 }
 
 /** What the model call of a step consumed. */
-interface StepUsage {
-  readonly model: string;
-  readonly promptTokens: number;
-  readonly cachedTokens: number;
-  readonly completionTokens: number;
-  readonly costUsd: number | undefined;
-  readonly estimated: boolean;
-  readonly milliseconds: number;
+interface StepUsage extends CallUsage {
   /** Length of what was sent, and of its beginning that was the same in the conversation's previous call. */
   readonly promptChars?: number;
   readonly prefixChars?: number;
   /** What was reserved for the call is settled under this key. */
   readonly reservation: string | undefined;
 }
-
-const spentBy = ({ promptTokens, completionTokens, costUsd }: StepUsage): Amount => ({
-  tokens: promptTokens + completionTokens,
-  usd: costUsd ?? 0,
-});
 
 export interface StepCommit {
   readonly n: number;
