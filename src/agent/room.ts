@@ -1,5 +1,8 @@
+import { eventTime } from "../context/time.ts";
 import { UserError } from "../lib/errors.ts";
 import { type EventId, HOME, type RoomId } from "../lib/ids.ts";
+import { splitUserId } from "../lib/matrix-id.ts";
+import { type Element, element } from "../lmml/element.ts";
 import type { ThreadPlace } from "../matrix/relation.ts";
 import type { ToolContext } from "./tool.ts";
 
@@ -25,3 +28,23 @@ export const threadToSpeakIn = (
   if (named === undefined || named === own?.root) return own;
   return { root: named as EventId, latest: named as EventId };
 };
+
+/** What a call is told of the message that it sends. `fields` stand behind the sender, in their order. */
+export const sentMessage = (
+  { agent, now }: Pick<ToolContext, "agent" | "now">,
+  roomId: RoomId,
+  fields: { readonly messageType: string } & Element["attributes"],
+  text: string,
+): Element =>
+  element(
+    "message",
+    {
+      systemId: splitUserId(agent.userId).server,
+      roomId,
+      timestamp: eventTime(now),
+      sender: agent.userId,
+      ...fields,
+      sent: true,
+    },
+    text,
+  );

@@ -1,10 +1,7 @@
 import { z } from "zod";
-import { roomToSpeakIn, threadToSpeakIn } from "../agent/room.ts";
+import { roomToSpeakIn, sentMessage, threadToSpeakIn } from "../agent/room.ts";
 import { defineTool } from "../agent/tool.ts";
-import { eventTime } from "../context/time.ts";
 import type { RoomId } from "../lib/ids.ts";
-import { splitUserId } from "../lib/matrix-id.ts";
-import { element } from "../lmml/element.ts";
 import { fileContent } from "../matrix/file-content.ts";
 import { readImage, thumbnail } from "../media/image.ts";
 import { nameOf } from "../vfs/path.ts";
@@ -25,7 +22,7 @@ export const tool = defineTool({
     caption: z.string().trim().min(1).describe("What to say about it; for an image, what is to be seen").optional(),
   }),
   async run({ caption, path, roomId: named }, context) {
-    const { agent, files, filesIn, key, now, uploads } = context;
+    const { agent, files, filesIn, key, uploads } = context;
     const roomId = await roomToSpeakIn(named, context);
     const file = await files.read(path);
     // Whoever hears of it must be allowed to read it, also where that is not who is here.
@@ -46,17 +43,10 @@ export const tool = defineTool({
       thread: threadToSpeakIn(undefined, roomId, context),
       key,
     });
-    const result = element(
-      "message",
-      {
-        systemId: splitUserId(agent.userId).server,
-        roomId,
-        timestamp: eventTime(now),
-        sender: agent.userId,
-        messageType: String(content.msgtype),
-        path: `${file.share}:${file.path}`,
-        sent: true,
-      },
+    const result = sentMessage(
+      context,
+      roomId,
+      { messageType: String(content.msgtype), path: `${file.share}:${file.path}` },
       caption ?? name,
     );
     return { result, outbox: [{ key, roomId, sender: agent.userId, kind: "media", content }], speaksIn: roomId };

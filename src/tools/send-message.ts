@@ -1,11 +1,8 @@
 import { z } from "zod";
-import { roomToSpeakIn, threadToSpeakIn } from "../agent/room.ts";
+import { roomToSpeakIn, sentMessage, threadToSpeakIn } from "../agent/room.ts";
 import { utter } from "../agent/speech.ts";
 import { defineTool } from "../agent/tool.ts";
-import { eventTime } from "../context/time.ts";
 import type { EventId, RoomId } from "../lib/ids.ts";
-import { splitUserId } from "../lib/matrix-id.ts";
-import { element } from "../lmml/element.ts";
 
 export const tool = defineTool({
   name: "SendMessage",
@@ -24,7 +21,7 @@ export const tool = defineTool({
     content: z.string().trim().min(1).describe("What to say"),
   }),
   async run({ content, final, replyTo, roomId: named, threadId }, context) {
-    const { agent, key, now, rooms } = context;
+    const { agent, key, rooms } = context;
     const roomId = await roomToSpeakIn(named, context);
     const thread = threadToSpeakIn(threadId, roomId, context);
     const members = content.includes("@") ? await rooms.joined(roomId) : [];
@@ -37,20 +34,7 @@ export const tool = defineTool({
       members,
       key,
     });
-    const result = element(
-      "message",
-      {
-        systemId: splitUserId(agent.userId).server,
-        roomId,
-        timestamp: eventTime(now),
-        sender: agent.userId,
-        messageType: "m.text",
-        threadId: thread?.root,
-        replyTo,
-        sent: true,
-      },
-      content,
-    );
+    const result = sentMessage(context, roomId, { messageType: "m.text", threadId: thread?.root, replyTo }, content);
     return { result, outbox, speaksIn: roomId, endsTurn: final ?? false };
   },
 });
