@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { UserError } from "../lib/errors.ts";
-import { storable } from "../lib/storable.ts";
+import { storableJson } from "../lib/storable.ts";
 import type { ToolDefinition } from "../model/request.ts";
 import type { Agent } from "./agent.ts";
 import type { AnyTool } from "./tool.ts";
@@ -53,7 +53,7 @@ export function readArguments(tool: AnyTool, json: string): Record<string, unkno
   let value: unknown;
   try {
     // An escape such as \u0000 becomes a character only here.
-    value = JSON.parse(json, (_, inner: unknown) => (typeof inner === "string" ? storable(inner) : inner));
+    value = storableJson(JSON.parse(json));
   } catch {
     throw new UserError("The arguments are not valid JSON.");
   }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { changeText } from "../agent/change.ts";
-import { defineCommand } from "../agent/command.ts";
+import { type CommandContext, defineCommand } from "../agent/command.ts";
 import { agentNamed } from "../agent/named.ts";
 import { UserError } from "../lib/errors.ts";
 import type { RoomId } from "../lib/ids.ts";
@@ -15,6 +15,14 @@ const input = z.object({
     .describe("The room's id; clients show it among the room's advanced settings"),
 });
 
+/** How an agent stands to a room now. */
+async function standing(name: string, room: string, { directory, rooms }: CommandContext) {
+  const agent = await agentNamed(directory, name);
+  const roomId = room as RoomId;
+  const before = (await rooms.membership(roomId, agent.userId)) ?? "not there";
+  return { agent, roomId, before, subject: `agent ${name} in ${room}` };
+}
+
 export const commands = [
   defineCommand({
     command: "agent invite",
@@ -22,11 +30,9 @@ export const commands = [
     where: "control",
     level: "admin",
     input,
-    async run({ name, room }, { audit, client, directory, event, rooms }) {
-      const agent = await agentNamed(directory, name);
-      const roomId = room as RoomId;
-      const before = (await rooms.membership(roomId, agent.userId)) ?? "not there";
-      const subject = `agent ${name} in ${room}`;
+    async run({ name, room }, context) {
+      const { audit, client, event } = context;
+      const { agent, roomId, before, subject } = await standing(name, room, context);
       const row = await audit.record({ key: event.eventId, actor: event.sender, subject, before, after: "invited" });
       if (before === "join") return changeText({ ...row, after: before });
       const entered = await client.join({ userId: agent.userId }, roomId).then(() => true, unlessRefused);
@@ -47,13 +53,11 @@ export const commands = [
     where: "control",
     level: "admin",
     input,
-    async run({ name, room }, { audit, client, directory, event, rooms }) {
-      const agent = await agentNamed(directory, name);
-      const roomId = room as RoomId;
-      const before = (await rooms.membership(roomId, agent.userId)) ?? "not there";
+    async run({ name, room }, context) {
+      const { audit, client, event } = context;
+      const { agent, roomId, before, subject } = await standing(name, room, context);
       if (before !== "join" && before !== "invite" && !(await audit.find(event.eventId)))
         throw new UserError(`${name} is not in ${room}.`);
-      const subject = `agent ${name} in ${room}`;
       const row = await audit.record({ key: event.eventId, actor: event.sender, subject, before, after: "leave" });
       await client.leave({ userId: agent.userId }, roomId, `Asked to by ${event.sender}.`).catch(unlessRefused);
       return changeText(row);
