@@ -23,10 +23,15 @@ export interface Call {
   readonly files: ToolContext["files"];
 }
 
-export type Verdict = { readonly run: true } | { readonly run: false; readonly reason: string };
+/** What happens to a call: it is carried out, put to somebody who may decide, or refused. */
+export type Verdict =
+  | { readonly decision: "run" }
+  | { readonly decision: "ask"; readonly reason: string }
+  | { readonly decision: "refuse"; readonly reason: string };
 
-const run: Verdict = { run: true };
-const refuse = (reason: string): Verdict => ({ run: false, reason });
+const run: Verdict = { decision: "run" };
+const ask = (reason: string): Verdict => ({ decision: "ask", reason });
+const refuse = (reason: string): Verdict => ({ decision: "refuse", reason });
 
 const levelFor = (kind: OperationKind): Level => (kind === "read" ? "use" : "operate");
 
@@ -56,7 +61,7 @@ export async function gate(call: Call, database: { rooms: Rooms; history: Histor
     return refuse(`it needs the right to ${needed}, and those you act for have: ${level}`);
   }
   if (!own && call.by === "model" && !allows(agent.settings.mode, kind)) {
-    return refuse(`it would ${kind} something, and your mode is ${agent.settings.mode}`);
+    return ask(`it would ${kind} something, and your mode is ${agent.settings.mode}`);
   }
   return run;
 }

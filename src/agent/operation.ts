@@ -48,7 +48,7 @@ async function attempt(
   try {
     const kind = typeof tool.kind === "function" ? await tool.kind(input, context) : tool.kind;
     const verdict = await gate({ ...context, tool, input, kind }, { rooms: context.rooms, history });
-    if (verdict.run) return await tool.run(input, context, kind);
+    if (verdict.decision === "run") return await tool.run(input, context, kind);
     return { result: `${tool.name} was not carried out: ${verdict.reason}.` };
   } catch (error) {
     if (error instanceof UserError) return { result: `${tool.name} was not carried out: ${error.message}` };

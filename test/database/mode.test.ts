@@ -80,27 +80,30 @@ onEachDatabase((database) => {
 
   it.each(cells)("a model's call: mode $mode, kind $kind, level $level", async ({ mode, kind, level }) => {
     const run = allowedKinds[mode].includes(kind) && reaches(level, needed[kind]);
-    expect(await decide({ kind }, { mode, level })).toMatchObject({ run });
+    expect((await decide({ kind }, { mode, level })).decision === "run").toBe(run);
   });
 
   it.each(cells)("a person's command, in any mode: mode $mode, kind $kind, level $level", async (cell) => {
     const { mode, kind, level } = cell;
-    expect(await decide({ kind }, { mode, level, by: "person" })).toMatchObject({ run: reaches(level, needed[kind]) });
+    const verdict = await decide({ kind }, { mode, level, by: "person" });
+    expect(verdict.decision === "run").toBe(reaches(level, needed[kind]));
   });
 
   it.each(cells)("a model's own affairs: mode $mode, kind $kind, level $level", async ({ mode, kind, level }) => {
-    expect(await decide({ kind, own: true }, { mode, level })).toMatchObject({ run: reaches(level, "chat") });
+    expect((await decide({ kind, own: true }, { mode, level })).decision === "run").toBe(reaches(level, "chat"));
   });
 
   it.each(cells)("the answer into the own room: mode $mode, kind $kind, level $level", async (cell) => {
     const { mode, kind, level } = cell;
-    expect(await decide({ kind, sendsTo: here }, { mode, level })).toMatchObject({ run: reaches(level, "chat") });
+    expect((await decide({ kind, sendsTo: here }, { mode, level })).decision === "run").toBe(reaches(level, "chat"));
   });
 
   it.each(levels)("a person with the level %s needs the right to operate, whoever the tool concerns", async (level) => {
     const run = reaches(level, "operate");
-    expect(await decide({ kind: "create", own: true }, { level, by: "person" })).toMatchObject({ run });
-    expect(await decide({ kind: "create", sendsTo: here }, { level, by: "person" })).toMatchObject({ run });
+    for (const tool of [{ own: true }, { sendsTo: here }]) {
+      const verdict = await decide({ kind: "create", ...tool }, { level, by: "person" });
+      expect(verdict.decision === "run").toBe(run);
+    }
   });
 
   describe("a file that is written", () => {
@@ -108,8 +111,10 @@ onEachDatabase((database) => {
       decide({ kind: "update", own: writeFile.own }, { mode, level, by, input: { path, content: "" } });
 
     it.each(modes)("is the agent's own affair where it is its scratchpad, in mode %s", async (mode) => {
-      expect(await write("agents:/helper/scratchpad.txt", mode, "chat")).toEqual({ run: true });
-      expect(await write("agents:/helper/scratchpad.txt", mode, "none")).toMatchObject({ run: false });
+      expect(await write("agents:/helper/scratchpad.txt", mode, "chat")).toEqual({ decision: "run" });
+      expect(await write("agents:/helper/scratchpad.txt", mode, "none")).toMatchObject({
+        decision: expect.stringMatching(/^(ask|refuse)$/),
+      });
     });
 
     it.each([
@@ -119,51 +124,57 @@ onEachDatabase((database) => {
       "rooms:/helper/scratchpad.txt",
     ])("is not where it is %s: there the mode and the rights count", async (path) => {
       expect(await write(path, "create", "operate")).toMatchObject({
-        run: false,
+        decision: expect.stringMatching(/^(ask|refuse)$/),
         reason: expect.stringContaining("mode is create"),
       });
       expect(await write(path, "update", "use")).toMatchObject({
-        run: false,
+        decision: expect.stringMatching(/^(ask|refuse)$/),
         reason: expect.stringContaining("right to operate"),
       });
-      expect(await write(path, "update", "operate")).toEqual({ run: true });
+      expect(await write(path, "update", "operate")).toEqual({ decision: "run" });
     });
 
     it("by a person's command needs the right to operate, also where it is the scratchpad", async () => {
-      expect(await write("agents:/helper/scratchpad.txt", "update", "use", "person")).toMatchObject({ run: false });
+      expect(await write("agents:/helper/scratchpad.txt", "update", "use", "person")).toMatchObject({
+        decision: expect.stringMatching(/^(ask|refuse)$/),
+      });
     });
   });
 
   describe("a send to another room", () => {
     it("runs where its people may read everything that was shown", async () => {
-      expect(await decide({ kind: "create", sendsTo: here }, { roomId: both, sources: [both] })).toEqual({ run: true });
+      expect(await decide({ kind: "create", sendsTo: here }, { roomId: both, sources: [both] })).toEqual({
+        decision: "run",
+      });
     });
 
     it("is refused where one of them may not", async () => {
       expect(await decide({ kind: "create", sendsTo: both }, { sources: [here] })).toMatchObject({
-        run: false,
+        decision: expect.stringMatching(/^(ask|refuse)$/),
         reason: expect.stringContaining("may not read"),
       });
     });
 
     it("is refused where one of several sources is closed to them", async () => {
       const verdict = await decide({ kind: "create", sendsTo: both }, { sources: [both, here] });
-      expect(verdict).toMatchObject({ run: false });
+      expect(verdict).toMatchObject({ decision: expect.stringMatching(/^(ask|refuse)$/) });
     });
 
     it("is refused where nobody is there to read it", async () => {
-      expect(await decide({ kind: "create", sendsTo: empty }, {})).toMatchObject({ run: false });
+      expect(await decide({ kind: "create", sendsTo: empty }, {})).toMatchObject({
+        decision: expect.stringMatching(/^(ask|refuse)$/),
+      });
     });
 
     it("from home is refused where somebody else than the owner would read it", async () => {
       const verdict = await decide({ kind: "create", sendsTo: here }, { roomId: HOME, sources: [HOME] });
-      expect(verdict).toMatchObject({ run: false });
+      expect(verdict).toMatchObject({ decision: expect.stringMatching(/^(ask|refuse)$/) });
     });
 
     it("is no own affair: the mode counts", async () => {
       const call = { roomId: both, sources: [both], mode: "read" } as const;
       expect(await decide({ kind: "create", sendsTo: here }, call)).toMatchObject({
-        run: false,
+        decision: expect.stringMatching(/^(ask|refuse)$/),
         reason: expect.stringContaining("mode is read"),
       });
     });
@@ -171,14 +182,16 @@ onEachDatabase((database) => {
     it("is no own affair: the right to chat is not enough", async () => {
       const call = { roomId: both, sources: [both], level: "chat" } as const;
       expect(await decide({ kind: "create", sendsTo: here }, call)).toMatchObject({
-        run: false,
+        decision: expect.stringMatching(/^(ask|refuse)$/),
         reason: expect.stringContaining("right to operate"),
       });
     });
 
     it("is held back by walls for a person too, whatever their rights", async () => {
       const call = { by: "person", level: "admin", sources: [here] } as const;
-      expect(await decide({ kind: "create", sendsTo: both }, call)).toMatchObject({ run: false });
+      expect(await decide({ kind: "create", sendsTo: both }, call)).toMatchObject({
+        decision: expect.stringMatching(/^(ask|refuse)$/),
+      });
     });
   });
 });

@@ -1,0 +1,20 @@
+-- Texts with which an agent is woken, once or again and again.
+create table schedules (
+  id bigint generated always as identity primary key,
+  -- Of the call that made it.
+  key text not null unique,
+  agent text not null references agents (name),
+  room_id text not null,
+  -- null: once, at `next_at`.
+  cron text,
+  time_zone text not null,
+  text text not null,
+  -- For whom its turns act.
+  made_by text not null,
+  -- When it fires next; null: never again.
+  next_at timestamptz,
+  created_at timestamptz not null default now(),
+  removed_at timestamptz
+);
+create index schedules_due on schedules (next_at) where next_at is not null and removed_at is null;
+create index schedules_of_agent on schedules (agent, id) where removed_at is null;
