@@ -15,10 +15,13 @@ export interface OutboxDraft {
   readonly sender: UserId;
   readonly kind: OutboxKind;
   readonly content: Json;
+  /** Key of an earlier row for the same room that this one relates to: the event's id is filled in when it is sent. */
+  readonly about?: string | undefined;
 }
 
-export interface OutboxRow extends OutboxDraft {
+export interface OutboxRow extends Omit<OutboxDraft, "about"> {
   readonly id: number;
+  readonly about: string | null;
   readonly turnId: number | null;
   readonly attempts: number;
   /** The first attempt is longer ago than the homeserver remembers transaction ids. */
@@ -32,10 +35,11 @@ export const insertOutbox = (
   once: string,
   turnId: number | null = null,
 ) => sql`
-  insert into outbox (key, room_id, sender, kind, content, turn_id)
-  select o.key, o."roomId", o.sender, o.kind, o.content, ${turnId}::bigint
+  insert into outbox (key, room_id, sender, kind, content, about, turn_id)
+  select o.key, o."roomId", o.sender, o.kind, o.content, o.about, ${turnId}::bigint
   from ${sql(once)}, rows from (jsonb_to_recordset(${sql.json(drafts as unknown as Json)})
-    as (key text, "roomId" text, sender text, kind text, content jsonb)) with ordinality as o(key, "roomId", sender, kind, content, n)
+    as (key text, "roomId" text, sender text, kind text, content jsonb, about text)) with ordinality
+    as o(key, "roomId", sender, kind, content, about, n)
   order by o.n
   on conflict (key) do nothing
   returning room_id`;
@@ -71,7 +75,7 @@ export class Outbox {
             ${proof ? sql`and ${stillHeld(sql, proof)}` : sql``}
           returning *
         )
-        select id, key, room_id as "roomId", sender, kind, content, turn_id as "turnId", attempts,
+        select id, key, room_id as "roomId", sender, kind, content, about, turn_id as "turnId", attempts,
           first_tried_at < now() - ${remembered}::interval as forgotten
         from tried order by id`,
     );
@@ -85,8 +89,17 @@ export class Outbox {
     );
   }
 
-  /** Gives up for good: the homeserver refused. `told` is what the agent finds in its ephemeris. */
-  async failed(row: OutboxRow, error: string, told: string): Promise<void> {
+  /** The event that the room's row with this key has become; undefined where it was given up. */
+  async eventOf(roomId: RoomId, key: string): Promise<EventId | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ eventId: EventId | null }[]>`
+        select event_id as "eventId" from outbox where key = ${key} and room_id = ${roomId} and state = 'sent'`,
+    );
+    return row?.eventId ?? undefined;
+  }
+
+  /** Gives up for good. `told` is what the agent finds in its ephemeris. */
+  async failed(row: OutboxRow, error: string, told: string | null): Promise<void> {
     await this.#database.run(
       (sql) => sql`
         with given_up as (
@@ -94,7 +107,8 @@ export class Outbox {
           where id = ${row.id} and state = 'pending' returning id, room_id, turn_id, sender
         )
         insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources)
-        select sender, room_id, turn_id, -id, 1, ${told}, array[room_id] from given_up where turn_id is not null
+        select sender, room_id, turn_id, -id, 1, ${told}, array[room_id] from given_up
+        where turn_id is not null and ${told}::text is not null
         on conflict do nothing`,
     );
   }

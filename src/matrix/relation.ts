@@ -1,4 +1,5 @@
 import type { EventId } from "../lib/ids.ts";
+import { isObject } from "../lib/json.ts";
 
 /** Where something is said in a thread. */
 export interface ThreadPlace {
@@ -21,3 +22,9 @@ export const relatesTo = (thread: ThreadPlace | undefined, replyTo?: EventId) =>
   const inThread = { rel_type: "m.thread", event_id: thread.root, is_falling_back: replyTo === undefined };
   return { "m.relates_to": { ...inThread, ...inReplyTo } };
 };
+
+/** Content whose relation (a reaction, an edit) lacks the event that it relates to, with this event in it. */
+export const relatingTo = (content: Readonly<Record<string, unknown>>, eventId: EventId): Record<string, unknown> => ({
+  ...content,
+  "m.relates_to": { ...(isObject(content["m.relates_to"]) && content["m.relates_to"]), event_id: eventId },
+});

@@ -9,7 +9,7 @@ import { about, type Log } from "../lib/log.ts";
 import { Mailbox } from "../lib/mailbox.ts";
 import { render } from "../lmml/render.ts";
 import { HomeserverError, type MatrixClient, type Sender } from "../matrix/client.ts";
-
+import { relatingTo } from "../matrix/relation.ts";
 import { uploadFiles, uploadText } from "./upload.ts";
 
 const rowsAtOnce = 10;
@@ -94,7 +94,13 @@ export class Delivery {
     const { outbox, log, onSettled } = this.#parts;
     try {
       if (row.forgotten && (await this.#wasSent(row))) return true;
-      await outbox.sent(row.id, await this.#send(row));
+      const content = await this.#contentOf(row);
+      if (content === undefined) {
+        await outbox.failed(row, "what it relates to was not sent", null);
+        onSettled("failed");
+        return true;
+      }
+      await outbox.sent(row.id, await this.#send({ ...row, content }));
       onSettled("sent");
       return true;
     } catch (error) {
@@ -127,6 +133,13 @@ export class Delivery {
     const eventId = await this.#parts.outbox.echoOf(row);
     if (eventId !== undefined) await this.#parts.outbox.sent(row.id, eventId);
     return eventId !== undefined;
+  }
+
+  /** Undefined where it relates to something that was given up. */
+  async #contentOf({ about: earlier, content, roomId }: OutboxRow): Promise<OutboxRow["content"] | undefined> {
+    if (earlier === null) return content;
+    const eventId = await this.#parts.outbox.eventOf(roomId, earlier);
+    return eventId && (relatingTo(content as Record<string, unknown>, eventId) as OutboxRow["content"]);
   }
 
   async #send(row: OutboxRow): Promise<EventId | undefined> {

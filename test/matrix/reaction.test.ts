@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { EventId } from "../../src/lib/ids.ts";
 import { reactionContent, readReaction } from "../../src/matrix/reaction.ts";
+import { relatingTo } from "../../src/matrix/relation.ts";
 
 it("a reaction is read as it is written", () => {
   const reaction = { target: "$event" as EventId, key: "👍" };
@@ -17,4 +18,11 @@ it.each([
   null,
 ])("%j is none", (content) => {
   expect(readReaction(content)).toBeUndefined();
+});
+
+it("a reaction finds its event later without losing its sign", () => {
+  const without = { "m.relates_to": { rel_type: "m.annotation", key: "👍" }, more: 1 };
+  const found = relatingTo(without, "$event" as EventId);
+  expect(readReaction(found)).toEqual({ target: "$event", key: "👍" });
+  expect(found).toMatchObject({ more: 1 });
 });

@@ -1,0 +1,46 @@
+import { expect, it } from "vitest";
+import { Outbox, type OutboxDraft } from "../../src/database/outbox.ts";
+import type { EventId, RoomId } from "../../src/lib/ids.ts";
+import { onEachDatabase } from "../support/database.ts";
+import { newKey, newRoom, newUser } from "../support/rows.ts";
+
+onEachDatabase((database) => {
+  const outbox = () => new Outbox(database());
+  const draft = (roomId: RoomId, about?: string): OutboxDraft => ({
+    key: newKey(),
+    roomId,
+    sender: newUser(),
+    kind: "message",
+    content: { body: "hi" },
+    about,
+  });
+  /** A row in a room of its own, and the one that relates to it, both being tried. */
+  const related = async () => {
+    const roomId = newRoom();
+    const earlier = draft(roomId);
+    await outbox().add([earlier, draft(roomId, earlier.key)]);
+    const [first, second] = await outbox().take(roomId, 10);
+    if (!first || !second) throw new Error("both wait to be sent");
+    return { roomId, first, second };
+  };
+
+  it("a row names the earlier one that it relates to", async () => {
+    const { first, second } = await related();
+    expect([first.about, second.about]).toEqual([null, first.key]);
+  });
+
+  it("what it relates to is known as soon as it is sent", async () => {
+    const { roomId, first } = await related();
+    expect(await outbox().eventOf(roomId, first.key)).toBeUndefined();
+    await outbox().sent(first.id, "$card" as EventId);
+    expect(await outbox().eventOf(roomId, first.key)).toBe("$card");
+  });
+
+  it("nothing relates to a row of another room, or to one that was given up", async () => {
+    const { roomId, first, second } = await related();
+    await outbox().sent(first.id, "$card" as EventId);
+    expect(await outbox().eventOf(newRoom(), first.key)).toBeUndefined();
+    await outbox().failed(second, "refused", null);
+    expect(await outbox().eventOf(roomId, second.key)).toBeUndefined();
+  });
+});
