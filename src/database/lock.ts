@@ -12,7 +12,9 @@ export async function lockDirectory(dir: string): Promise<() => Promise<void>> {
   const mine = `${process.pid} ${(await lifeOf(process.pid)).started}`;
   for (;;) {
     if (await place(file, mine)) return () => rm(file, { force: true });
-    const found = await readFile(file, "utf8").catch(() => "");
+    const found = await readIfThere(file);
+    // Given back, or removed by another, since: a lock that is not there may be somebody's the next moment.
+    if (found === undefined) continue;
     const [pid = "", started = ""] = found.split(" ");
     if (await isHeld(Number(pid), started)) {
       throw new UserError(
@@ -55,19 +57,27 @@ async function place(file: string, content: string): Promise<boolean> {
  */
 async function removeStale(file: string, stale: string, mine: string): Promise<void> {
   const permit = `${file}.removing`;
-  const read = (path: string) => readFile(path, "utf8").catch(() => "");
   if (await place(permit, mine)) {
-    if ((await read(file)) === stale) await rm(file, { force: true });
+    if ((await readIfThere(file)) === stale) await rm(file, { force: true });
     return rm(permit, { force: true });
   }
-  const found = await read(permit);
-  const [pid = "", started = ""] = found.split(" ");
-  if (found === "" || (await isHeld(Number(pid), started)) || (await read(permit)) !== found) {
+  const found = await readIfThere(permit);
+  const [pid = "", started = ""] = (found ?? "").split(" ");
+  if (found === undefined || (await isHeld(Number(pid), started)) || (await readIfThere(permit)) !== found) {
     return systemClock.sleep(10);
   }
   throw new UserError(
     `database.dir: a process died while it took the directory over. Delete ${permit} and start again.`,
   );
+}
+
+async function readIfThere(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 function exists(pid: number): boolean {
