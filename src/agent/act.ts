@@ -46,8 +46,8 @@ export async function act(
     const last = index === thinking.calls.length - 1;
     const { acting, waiting } = await carryOut(state, { id, call, refusal }, wakes, (ends) => last && (ending || ends));
     const result = parse(acting.result);
-    state.entries.push(result);
-    state.thread.returned(call.id, result);
+    state.frame.entries.push(result);
+    state.frame.exchange.returned(call.id, result);
     state.spoke ||= acting.spoke;
     addSources(state, acting.sources);
     ending ||= acting.ends;
@@ -66,7 +66,7 @@ async function carryOut(
   const name = `call ${call.name}`;
   const step = journal.take<Acting>(name);
   if (step.done) return { acting: step.done, waiting: [] };
-  const prepared = refusal === undefined ? prepare(mind.toolbox, agent, call) : { refusal };
+  const prepared = refusal === undefined ? prepare(mind.toolbox, agent, call, state.frame.tools) : { refusal };
   let outcome: ToolOutcome;
   if ("refusal" in prepared) outcome = { result: prepared.refusal };
   else if (step.interrupted && !prepared.tool.repeatable) outcome = { result: outcomeUnknown };

@@ -18,9 +18,10 @@ export type Prepared =
   | { readonly tool: AnyTool; readonly input: Record<string, unknown> }
   | { readonly refusal: string };
 
-export function prepare(toolbox: Toolbox, agent: Agent, call: ModelCall): Prepared {
+/** `tools`: names of those that the caller has; undefined is all that the agent has. */
+export function prepare(toolbox: Toolbox, agent: Agent, call: ModelCall, tools?: readonly string[]): Prepared {
   try {
-    const tool = toolbox.called(agent, call.name);
+    const tool = toolbox.called(agent, call.name, tools);
     return { tool, input: readArguments(tool, call.arguments) };
   } catch (error) {
     if (error instanceof UserError) return { refusal: error.message };

@@ -1,11 +1,4 @@
 import { functionCall, thought } from "../context/ephemeris.ts";
-import {
-  lastTextSpeaks,
-  nobodyHeardYou,
-  oneCallAtATime,
-  onlyFunctionsSpeak,
-  thinkBeforeCalling,
-} from "../context/reminders.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Conversation } from "../database/routing.ts";
 import type { TakenWake } from "../database/turns.ts";
@@ -14,10 +7,9 @@ import type { Element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import type { ToolCall } from "../model/completion.ts";
 import { asked, requesters, threadOf } from "./cause.ts";
-import { awaitMedia, imagesFor } from "./images.ts";
 import { parametersOf } from "./operation.ts";
 import { utter } from "./speech.ts";
-import { addSources, announce, callId, keyOfStep, type TurnState } from "./turn-state.ts";
+import { announce, callId, keyOfStep, type TurnState } from "./turn-state.ts";
 
 /** What is kept of a model call: the turn goes on from it as if the call had just been made. */
 export interface Thinking {
@@ -25,8 +17,9 @@ export interface Thinking {
   readonly text: string;
   readonly thought: string;
   readonly calls: readonly ToolCall[];
-  /** Number of the first call in the turn, from 1. */
+  /** Number of the first call, of those that it has made, from 1. */
   readonly firstCall: number;
+  /** There is nothing more that it wants to do. */
   readonly ends: boolean;
 }
 
@@ -35,31 +28,24 @@ export async function think(
   state: TurnState,
   wakes: readonly TakenWake[],
 ): Promise<{ thinking: Thinking; waiting: Conversation[] }> {
-  const { mind, agent, turn, journal } = state;
-  const { clock, model, renders, toolbox, view } = mind;
+  const { mind, agent, turn, journal, frame } = state;
+  const { clock, model, renders, toolbox } = mind;
   const { settings } = agent;
+  const own = frame.subAgent === undefined;
   const step = journal.take<Thinking>("model");
   if (step.done) {
     remember(state, step.done);
     return { thinking: step.done, waiting: [] };
   }
-  const look = () => view.of(agent, turn, wakes, state.entries, remindersFor(state), state.thread.base);
-  let sight = await look();
-  if (await awaitMedia(state, sight.media.pending)) sight = await look();
-  addSources(state, sight.sources);
-  if (sight.unread !== undefined && !state.read) {
-    state.read = true;
-    mind.onRead(agent, turn.roomId, sight.unread, () => state.spoke);
-  }
-  const prompt = state.thread.next(step.n, sight, await imagesFor(state, sight.media));
-  const tools = toolbox.definitions(agent);
-  const conversation = digest("session", turn.agent, turn.roomId);
+  const { prompt, seen, log } = await frame.look(state, step.n, wakes);
+  const tools = toolbox.definitions(agent, frame.tools);
+  const conversation = digest("session", turn.agent, turn.roomId, ...(own ? [] : [frame.subAgent ?? ""]));
   const sent = mind.prefixes.measure(conversation, JSON.stringify([tools, prompt.messages], withoutImages));
   // The render is kept while the model works: it must be findable for a redaction that comes meanwhile.
   const [completion] = await Promise.all([
     model.complete(
       {
-        model: view.modelOf(agent),
+        model: frame.model,
         temperature: settings.temperature,
         messages: prompt.messages,
         tools,
@@ -78,15 +64,15 @@ export async function think(
     renders.keep({ turnId: turn.id, n: step.n, ...prompt.kept }),
   ]);
   const { text, thought: reasoning, milliseconds, reservation } = completion;
-  const calls = state.thread.unique(completion.toolCalls, step.n);
-  const speech = settings.answer === "text" && calls.length === 0 ? speak(state, text, wakes, step.n) : [];
-  const silent = asked(wakes) && !state.spoke && speech.length === 0;
+  const calls = frame.exchange.unique(completion.toolCalls, step.n);
+  const speech = own && settings.answer === "text" && calls.length === 0 ? speak(state, text, wakes, step.n) : [];
+  const silent = own && asked(wakes) && !state.spoke && speech.length === 0;
   const thinking: Thinking = {
     at: clock.now().toISOString(),
     text,
     thought: reasoning,
     calls,
-    firstCall: state.calls + 1,
+    firstCall: frame.calls + 1,
     ends: calls.length === 0 && !(silent && !state.reminded),
   };
   const written = {
@@ -95,17 +81,17 @@ export async function think(
     result: thinking,
     outbox: speech,
     ephemeris: entriesOf(state, thinking).map((entry) => render(entry)),
-    usage: { ...completion.usage, ...sent, model: view.modelOf(agent), milliseconds, reservation },
+    usage: { ...completion.usage, ...sent, model: frame.model, milliseconds, reservation },
     sources: state.sources,
-    seen: sight.seen,
-    log: sight.log,
-    ends: thinking.ends,
+    ...(seen !== undefined && { seen }),
+    log,
+    ends: own && thinking.ends,
   };
   const [first] = calls;
-  const goesOn = first !== undefined && toolbox.isImmediate(agent, first.name);
+  const goesOn = first !== undefined && toolbox.isImmediate(agent, first.name, frame.tools);
   if (goesOn) journal.hold(written);
   const waiting = goesOn ? [] : await journal.commit(written);
-  state.thread.answered(completion, calls);
+  frame.exchange.answered(completion, calls);
   remember(state, thinking);
   announce(state, speech);
   return { thinking, waiting };
@@ -114,8 +100,8 @@ export async function think(
 const withoutImages = (key: string, value: unknown): unknown => (key === "images" ? undefined : value);
 
 const remember = (state: TurnState, thinking: Thinking): void => {
-  state.entries.push(...entriesOf(state, thinking));
-  state.calls += thinking.calls.length;
+  state.frame.entries.push(...entriesOf(state, thinking));
+  state.frame.calls += thinking.calls.length;
 };
 
 /** A step's thoughts and calls, as the agent is shown them. */
@@ -126,16 +112,6 @@ const entriesOf = (state: TurnState, thinking: Thinking): Element[] => {
     functionCall(callId(state, thinking.firstCall + index), call.name, parametersOf(call.arguments)),
   );
   return [...thoughts, ...calls];
-};
-
-const remindersFor = ({ agent, reminded }: TurnState): string[] => {
-  const { answer, agentFlags } = agent.settings;
-  return [
-    answer === "tool" ? onlyFunctionsSpeak : lastTextSpeaks,
-    ...(agentFlags.includes("PreventFunctionCallsWithoutThoughts") ? [thinkBeforeCalling] : []),
-    ...(agentFlags.includes("PreventParallelFunctionCalls") ? [oneCallAtATime] : []),
-    ...(reminded ? [nobodyHeardYou] : []),
-  ];
 };
 
 const speak = (state: TurnState, text: string, wakes: readonly TakenWake[], n: number): OutboxDraft[] => {

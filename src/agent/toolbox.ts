@@ -15,13 +15,14 @@ export class Toolbox {
     this.#schemas = new Map(this.#tools.map((tool) => [tool, z.toJSONSchema(tool.input)]));
   }
 
-  of(agent: Agent): readonly AnyTool[] {
-    return this.#tools.filter((tool) => agent.settings.tools.includes(tool.set));
+  /** What an agent has; with `names`, these tools, as its sub-agents have them. */
+  of(agent: Agent, names?: readonly string[]): readonly AnyTool[] {
+    return this.#tools.filter((tool) => (names ? names.includes(tool.name) : agent.settings.tools.includes(tool.set)));
   }
 
   /** What the model is offered: names carry the agent's suffix, which never changes. */
-  definitions(agent: Agent): ToolDefinition[] {
-    return this.of(agent).map((tool) => ({
+  definitions(agent: Agent, names?: readonly string[]): ToolDefinition[] {
+    return this.of(agent, names).map((tool) => ({
       name: nameFor(agent, tool),
       description: tool.description,
       parameters: this.#schemas.get(tool) ?? {},
@@ -29,16 +30,16 @@ export class Toolbox {
   }
 
   /** The tool that a model means by a name with suffix; a `UserError` that lists what there is otherwise. */
-  called(agent: Agent, name: string): AnyTool {
-    const tool = this.of(agent).find((candidate) => nameFor(agent, candidate) === name);
+  called(agent: Agent, name: string, names?: readonly string[]): AnyTool {
+    const tool = this.of(agent, names).find((candidate) => nameFor(agent, candidate) === name);
     if (tool) return tool;
-    const known = this.of(agent).map((candidate) => nameFor(agent, candidate));
+    const known = this.of(agent, names).map((candidate) => nameFor(agent, candidate));
     throw new UserError(`There is no function ${name}. Functions: ${known.join(", ")}`);
   }
 
   /** Whether the function that a model names is one whose call can be written with the thought that led to it. */
-  isImmediate(agent: Agent, name: string): boolean {
-    return this.of(agent).some((tool) => tool.immediate === true && nameFor(agent, tool) === name);
+  isImmediate(agent: Agent, name: string, names?: readonly string[]): boolean {
+    return this.of(agent, names).some((tool) => tool.immediate === true && nameFor(agent, tool) === name);
   }
 
   byCommand(agent: Agent, word: string): AnyTool | undefined {

@@ -1,12 +1,40 @@
 import type { OutboxDraft } from "../database/outbox.ts";
-import type { Turn } from "../database/turns.ts";
+import type { LogState } from "../database/steps.ts";
+import type { TakenWake, Turn } from "../database/turns.ts";
 import { digest, type EventId, type RoomId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
 import type { ShownImage } from "../model/images.ts";
 import type { Agent } from "./agent.ts";
+import type { Exchange, StepPrompt } from "./exchange.ts";
 import type { Mind } from "./mind.ts";
 import type { Journal } from "./step.ts";
-import type { Thread } from "./thread.ts";
+
+/** What a step shows. */
+export interface Look {
+  readonly prompt: StepPrompt;
+  /** Up to where the room's events are shown. */
+  readonly seen?: number;
+  /** How the conversation's log is to be shown from now on. */
+  readonly log?: LogState | undefined;
+}
+
+/** Who thinks in a turn: the agent itself, or a sub-agent that it has delegated to. */
+export interface Frame {
+  /** The names of the sub-agents, from the outermost: `planner/clerk`. Undefined is the agent itself. */
+  readonly subAgent: string | undefined;
+  readonly model: string;
+  /** Names of the tools; undefined is all that the agent has. */
+  readonly tools: readonly string[] | undefined;
+  readonly exchange: Exchange;
+  /** Its thoughts, calls and results so far. */
+  readonly entries: Element[];
+  /** What the ids of its calls begin with. */
+  readonly callPrefix: string;
+  /** Calls that were made so far: their ids rise. */
+  calls: number;
+  /** What step `n` shows it; `wakes` are what the turn has taken so far. */
+  readonly look: (state: TurnState, n: number, wakes: readonly TakenWake[]) => Promise<Look>;
+}
 
 /** A turn at work: what it works with, and how far it has come. */
 export interface TurnState {
@@ -15,10 +43,8 @@ export interface TurnState {
   readonly turn: Turn;
   readonly journal: Journal;
   readonly signal: AbortSignal;
-  /** What its steps are sent. */
-  readonly thread: Thread;
-  /** Thoughts, calls and results of this turn so far. */
-  readonly entries: Element[];
+  /** Who thinks now. */
+  frame: Frame;
   /** Whatever the model has been shown in this turn, as `may_read` names it. */
   sources: readonly RoomId[];
   /** People in the conversation's room have heard the agent in this turn. */
@@ -31,15 +57,13 @@ export interface TurnState {
   readonly images: Map<EventId, ShownImage | undefined>;
   /** The agent was told that nobody has heard it. */
   reminded: boolean;
-  /** Calls that were made so far: their ids rise through the turn. */
-  calls: number;
 }
 
 /** Key of what step `n` of the turn sends. */
 export const keyOfStep = ({ agent, turn }: TurnState, n: number): string => digest("turn", agent.userId, turn.id, n);
 
-/** Id under which the agent is shown its call number `number` of the turn, from 1. */
-export const callId = ({ turn }: TurnState, number: number): string => `fc${turn.number}.${number}`;
+/** Id under which whoever thinks is shown its call number `number`, from 1. */
+export const callId = ({ frame }: TurnState, number: number): string => `${frame.callPrefix}.${number}`;
 
 export const addSources = (state: TurnState, sources: readonly RoomId[]): void => {
   state.sources = [...new Set([...state.sources, ...sources])];

@@ -8,11 +8,11 @@ import { act } from "./act.ts";
 import type { Agent } from "./agent.ts";
 import { BudgetReached } from "./budget.ts";
 import { asked, threadOf } from "./cause.ts";
+import { agentFrame } from "./look.ts";
 import type { Mind } from "./mind.ts";
 import { utter } from "./speech.ts";
 import { Journal } from "./step.ts";
 import { think } from "./think.ts";
-import { Thread } from "./thread.ts";
 import { announce, keyOfStep, type TurnState } from "./turn-state.ts";
 
 /**
@@ -34,15 +34,13 @@ export async function workTurn(
     turn,
     signal,
     journal: new Journal(mind.turns, turn, written),
-    thread: new Thread(agent.settings),
-    entries: [],
+    frame: agentFrame(mind, agent, turn),
     sources: turn.sources,
     spoke: false,
     read: false,
     awaited: new Set(),
     images: new Map(),
     reminded: false,
-    calls: 0,
   };
   try {
     for (let iteration = 1; iteration <= agent.settings.maxIterations; iteration++) {

@@ -1,0 +1,102 @@
+import { fitted } from "../context/list-part.ts";
+import type { Render } from "../database/renders.ts";
+import type { EventId } from "../lib/ids.ts";
+import type { Element } from "../lmml/element.ts";
+import { render } from "../lmml/render.ts";
+import type { Completion, ToolCall } from "../model/completion.ts";
+import type { ChatMessage } from "../model/request.ts";
+
+/** The most that the result of one call takes of `approxContextCharsMax`. */
+const resultShare = 0.2;
+
+/** What a step is sent, and what of it is kept as its render. */
+export interface StepPrompt {
+  readonly messages: readonly ChatMessage[];
+  readonly kept: Pick<Render, "system" | "prompt" | "eventIds">;
+}
+
+/**
+ * What one who thinks and its model have sent each other in a turn: a render, and the steps that were appended to it,
+ * so that nothing that was sent changes.
+ */
+export class Exchange {
+  readonly #charsMax: number;
+  #base: { readonly n: number; readonly messages: readonly ChatMessage[] } | undefined;
+  #appended: readonly ChatMessage[] = [];
+  /** Messages that are in the render of an earlier step. */
+  #kept = 0;
+  readonly #callIds = new Set<string>();
+
+  constructor(charsMax: number) {
+    this.#charsMax = charsMax;
+  }
+
+  /** The step whose render is in use. */
+  get base(): number | undefined {
+    return this.#base?.n;
+  }
+
+  /** Step `n` is sent a render of its own; what was appended before is in it. */
+  begin(n: number, messages: readonly ChatMessage[], eventIds: readonly EventId[]): StepPrompt {
+    this.#base = { n, messages };
+    this.#appended = [];
+    this.#kept = 0;
+    const textOf = (role: ChatMessage["role"]) => messages.find((message) => message.role === role)?.content ?? "";
+    return { messages, kept: { system: textOf("system"), prompt: textOf("user"), eventIds } };
+  }
+
+  /** A step is sent what was appended, and behind it `told`. Undefined where that does not fit, or nothing was begun. */
+  goOn(told?: ChatMessage, eventIds: readonly EventId[] = []): StepPrompt | undefined {
+    if (!this.#base) return undefined;
+    const appended = told ? [...this.#appended, told] : this.#appended;
+    const messages = [...this.#base.messages, ...appended];
+    if (charsOf(messages) > this.#charsMax) return undefined;
+    const prompt = appended.slice(this.#kept).map(asText).join("\n\n");
+    this.#appended = appended;
+    this.#kept = appended.length;
+    return { messages, kept: { system: `(as in step ${this.#base.n})`, prompt, eventIds } };
+  }
+
+  /** The calls with ids that are different from those of earlier steps: some servers count from 0 in each answer. */
+  unique(calls: readonly ToolCall[], n: number): ToolCall[] {
+    return calls.map((call) => {
+      const id = this.#callIds.has(call.id) ? `${call.id}_${n}` : call.id;
+      this.#callIds.add(id);
+      return { ...call, id };
+    });
+  }
+
+  answered({ text, thought, reasoningDetails }: Completion, toolCalls: readonly ToolCall[]): void {
+    this.#append({
+      role: "assistant",
+      content: text === "" && toolCalls.length === 0 ? thought || "…" : text,
+      toolCalls,
+      ...(reasoningDetails.length > 0 && { reasoningDetails }),
+    });
+  }
+
+  /** `result` is the `functionResult`. */
+  returned(toolCallId: string, result: Element): void {
+    const most = Math.floor(this.#charsMax * resultShare);
+    this.#append({ role: "tool", toolCallId, content: render(fitted(result, most, 0)) });
+  }
+
+  /** After a takeover the steps of before are shown by the next render. */
+  #append(message: ChatMessage): void {
+    if (this.#base) this.#appended = [...this.#appended, message];
+  }
+}
+
+const charsOf = (messages: readonly ChatMessage[]): number =>
+  messages.reduce(
+    (chars, message) =>
+      chars + message.content.length + (message.role === "assistant" ? JSON.stringify(message.toolCalls).length : 0),
+    0,
+  );
+
+/** A message as people read it. */
+const asText = (message: ChatMessage): string => {
+  const calls = message.role === "assistant" ? message.toolCalls : [];
+  const lines = [message.content, ...calls.map((call) => `${call.name} ${call.arguments}`)];
+  return [`[${message.role}]`, ...lines.filter((line) => line !== "")].join("\n");
+};
