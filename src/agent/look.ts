@@ -49,7 +49,7 @@ export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
 }
 
 /** How an agent's flags have it make its calls; its sub-agents' as well. */
-export const callReminders = ({ agentFlags }: AgentSettings): string[] => [
+const callReminders = ({ agentFlags }: AgentSettings): string[] => [
   ...(agentFlags.includes("PreventFunctionCallsWithoutThoughts") ? [thinkBeforeCalling] : []),
   ...(agentFlags.includes("PreventParallelFunctionCalls") ? [oneCallAtATime] : []),
 ];

@@ -10,7 +10,7 @@ import type { Mind } from "./mind.ts";
 import type { Journal } from "./step.ts";
 
 /** What a step shows. */
-export interface Look {
+interface Look {
   readonly prompt: StepPrompt;
   /** Up to where the room's events are shown. */
   readonly seen?: number;
