@@ -65,6 +65,8 @@ alter table ephemeris
   -- The untrusted texts that its turn had read.
   add column taint text[] not null default '{}';
 
+-- Untrusted texts in a content that is kept with its window.
+alter table windows add column taint text[] not null default '{}';
 alter table files add column tainted boolean not null default false;
 alter table file_versions add column tainted boolean not null default false;
 

@@ -10,7 +10,7 @@ import { operate, outcomeUnknown, prepare } from "./operation.ts";
 import type { Thinking } from "./think.ts";
 import type { ToolOutcome } from "./tool.ts";
 import { originInTurn, toolContext } from "./tool-context.ts";
-import { addSources, announce, callId, keyOfStep, type TurnState } from "./turn-state.ts";
+import { addSources, addTaint, announce, callId, keyOfStep, type TurnState } from "./turn-state.ts";
 
 /** What is kept of an operation. */
 interface Acting {
@@ -20,6 +20,7 @@ interface Acting {
   readonly ends: boolean;
   /** What the model is shown by the result, beyond what it was shown before. */
   readonly sources: readonly RoomId[];
+  readonly taint: readonly string[];
 }
 
 const refusedForThought = `Not carried out: ${thinkBeforeCalling}`;
@@ -50,6 +51,7 @@ export async function act(
     state.frame.exchange.returned(call.id, result);
     state.spoke ||= acting.spoke;
     addSources(state, acting.sources);
+    addTaint(state, acting.taint);
     ending ||= acting.ends;
     if (last && ending) return waiting;
   }
@@ -72,12 +74,13 @@ async function carryOut(
   else if (step.interrupted && !prepared.tool.repeatable) outcome = { result: outcomeUnknown };
   else {
     if (!prepared.tool.repeatable) await journal.begin(step.n, name);
-    const origin = originInTurn(agent, turn, wakes, { key: keyOfStep(state, step.n), sources: state.sources, signal });
+    const { sources, taint } = state;
+    const origin = originInTurn(agent, turn, wakes, { key: keyOfStep(state, step.n), sources, taint, signal });
     outcome = await operate(prepared, await toolContext(mind, origin), mind.history);
   }
-  const { outbox = [], sources = [], endsTurn: ends = false, speaksIn } = outcome;
+  const { outbox = [], sources = [], taint = [], endsTurn: ends = false, speaksIn } = outcome;
   const result = render(functionResult(id, outcome.result));
-  const acting: Acting = { result, spoke: speaksIn === turn.roomId, ends, sources };
+  const acting: Acting = { result, spoke: speaksIn === turn.roomId, ends, sources, taint };
   const waiting = await journal.commit({
     n: step.n,
     name,
@@ -85,6 +88,7 @@ async function carryOut(
     outbox,
     ephemeris: [result],
     sources,
+    taint,
     ends: endsTurn(ends),
   });
   announce(state, outbox);

@@ -38,7 +38,8 @@ export interface OperationRequest {
 export async function operate(request: OperationRequest, context: ToolContext, history: History): Promise<ToolOutcome> {
   const outcome = await attempt(request, context, history);
   const sources = [...(outcome.sources ?? []), ...context.files.sources];
-  return { ...outcome, sources: [...new Set(sources)] };
+  const taint = [...(outcome.taint ?? []), ...context.files.taint];
+  return { ...outcome, sources: [...new Set(sources)], taint: [...new Set(taint)] };
 }
 
 async function attempt(

@@ -21,6 +21,8 @@ export interface Origin {
   readonly requesters: readonly UserId[];
   /** What those who will read the result have been shown already; see `History.mayReadAll`. */
   readonly sources: readonly RoomId[];
+  /** Untrusted texts among that; see `taint.ts`. */
+  readonly taint: readonly string[];
   readonly signal: AbortSignal;
 }
 
@@ -29,7 +31,7 @@ export const originInTurn = (
   agent: Agent,
   turn: Turn,
   wakes: readonly TakenWake[],
-  rest: Pick<Origin, "key" | "sources" | "signal">,
+  rest: Pick<Origin, "key" | "sources" | "taint" | "signal">,
 ): Origin => ({
   agent,
   roomId: turn.roomId,
@@ -41,13 +43,13 @@ export const originInTurn = (
 
 /** Files as those for whom something is done may use them; `level` is what all of them may do. */
 export function filesFor(parts: FileSystemParts, origin: Omit<Origin, "thread" | "signal">, level: Level): FileSystem {
-  const { agent, roomId, by, requesters, sources, key } = origin;
+  const { agent, roomId, by, requesters, sources, taint, key } = origin;
   const { name, userId, owner, settings } = agent;
   const files = { personaFile: personaPath(agent), scratchPadFile: settings.scratchPadFile };
   const may = { uses: includesLevel(level, "use"), admin: level === "admin" };
   return new FileSystem(
     parts,
-    { agent: { name, userId, owner, ...files }, roomId, by, requesters, sources, ...may },
+    { agent: { name, userId, owner, ...files }, roomId, by, requesters, sources, tainted: taint.length > 0, ...may },
     key,
   );
 }

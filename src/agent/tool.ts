@@ -32,12 +32,14 @@ export interface ToolContext {
   readonly level: Level;
   /** What the caller has been shown, as `may_read` names it. */
   readonly sources: readonly RoomId[];
+  /** Untrusted texts that the caller has read: user ids, and paths of files. */
+  readonly taint: readonly string[];
   readonly now: Date;
   readonly rooms: Rooms;
   readonly agents: AgentDirectory;
   /** Answers questions about texts that are too long to be read by the agent itself. */
   readonly submodel: Submodel;
-  /** Files as those for whom it is done may use them. What is read of them is counted to the outcome's sources. */
+  /** Files as those for whom it is done may use them. What is read of them is counted to the outcome's sources and taint. */
   readonly files: FileSystem;
   /** The same for what the people of another room will see: only what they may read. */
   readonly filesIn: (roomId: RoomId) => FileSystem;
@@ -61,6 +63,8 @@ export interface ToolOutcome {
   readonly speaksIn?: RoomId;
   /** What the caller is shown by the result, as `may_read` names it. */
   readonly sources?: readonly RoomId[];
+  /** Untrusted texts in it, or from which it was made. */
+  readonly taint?: readonly string[];
   /** The turn is over after this step, without another model call. */
   readonly endsTurn?: boolean;
 }
@@ -83,8 +87,21 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
     | ((input: z.output<z.ZodObject<Shape>>, context: ToolContext) => Promise<OperationKind>);
   /** Touches only the agent's own state, with this input if it depends on that: runs in every mode. */
   readonly own?: boolean | ((input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "files">) => boolean);
-  /** The room whose people will see what the call sends. In the conversation's own room the call counts as `own`. */
-  readonly sendsTo?: (input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "roomId">) => RoomId;
+  /**
+   * Whose people will see what the call sends: a room's, or one user ('@…'). In the conversation's own room the call
+   * counts as `own`.
+   */
+  readonly sendsTo?: (
+    input: z.output<z.ZodObject<Shape>>,
+    context: Pick<ToolContext, "files" | "roomId">,
+  ) => RoomId | undefined;
+  /**
+   * It tells or changes something beyond the people of this conversation, so that it asks where untrusted text was
+   * read. By default what updates, deletes, or sends to another place does.
+   */
+  readonly reachesOutside?:
+    | boolean
+    | ((input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "files" | "roomId">) => boolean);
   /** May be run again when its outcome is unknown. Where not, the outcome is reported as unknown. */
   readonly repeatable: boolean;
   /** `run` changes nothing and waits for nothing but the database: all that happens is in its outcome. */

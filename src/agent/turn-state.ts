@@ -1,5 +1,5 @@
 import type { OutboxDraft } from "../database/outbox.ts";
-import type { LogState } from "../database/steps.ts";
+import { type LogState, taintMost } from "../database/steps.ts";
 import type { TakenWake, Turn } from "../database/turns.ts";
 import { digest, type EventId, type RoomId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
@@ -47,6 +47,8 @@ export interface TurnState {
   frame: Frame;
   /** Whatever the model has been shown in this turn, as `may_read` names it. */
   sources: readonly RoomId[];
+  /** Untrusted texts among that: user ids, and paths of files; some of them, where there are many. */
+  taint: readonly string[];
   /** People in the conversation's room have heard the agent in this turn. */
   spoke: boolean;
   /** People have been told up to where the agent has read. */
@@ -67,6 +69,10 @@ export const callId = ({ frame }: TurnState, number: number): string => `${frame
 
 export const addSources = (state: TurnState, sources: readonly RoomId[]): void => {
   state.sources = [...new Set([...state.sources, ...sources])];
+};
+
+export const addTaint = (state: TurnState, taint: readonly string[]): void => {
+  state.taint = [...new Set([...state.taint, ...taint])].slice(0, taintMost);
 };
 
 /** Tells those who deliver and those who show thoughts that a step was written. */

@@ -36,6 +36,7 @@ export async function workTurn(
     journal: new Journal(mind.turns, turn, written),
     frame: agentFrame(mind, agent, turn),
     sources: turn.sources,
+    taint: turn.taint,
     spoke: false,
     read: false,
     awaited: new Set(),

@@ -21,7 +21,7 @@ export const commands = [
     async run({ path, version }, { agent, event, files, level }) {
       const { eventId, roomId, sender } = event;
       const key = digest("restore", eventId);
-      const origin = { agent, roomId, by: "person" as const, requesters: [sender], sources: [roomId], key };
+      const origin = { agent, roomId, by: "person" as const, requesters: [sender], sources: [roomId], taint: [], key };
       const restored = await filesFor(files, origin, level).restore(path, version);
       return `${restored.path} is as it was; this is version ${restored.version}.`;
     },

@@ -18,6 +18,8 @@ export interface FileInfo extends FilePlace {
   readonly eventId: EventId | null;
   /** Names the write that made this version. */
   readonly writeKey: string | null;
+  /** Somebody untrusted wrote it, or an agent that had read what such people wrote. */
+  readonly tainted: boolean;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -43,6 +45,7 @@ export interface FileWrite extends FilePlace {
   /** Who made the file; of one that is there, its owner stays. */
   readonly owner: string;
   readonly eventId?: EventId | null | undefined;
+  readonly tainted?: boolean | undefined;
   /** The version that must be there, 0 for none. Without it whatever is there is replaced. */
   readonly expected?: number | undefined;
   /** The same for the same write, however often it is tried: it is carried out once. */
@@ -65,9 +68,9 @@ export type WriteOutcome =
 export const folderType = "inode/directory";
 
 const infoColumns = `share, path, content_type as "contentType", owner, version, size, event_id as "eventId",
-  write_key as "writeKey", created_at as "createdAt", updated_at as "updatedAt"`;
+  write_key as "writeKey", tainted, created_at as "createdAt", updated_at as "updatedAt"`;
 const columns = `${infoColumns}, text_content as text, binary_content as binary`;
-const kept = "share, path, version, content_type, text_content, binary_content, owner, event_id, write_key";
+const kept = "share, path, version, content_type, text_content, binary_content, owner, event_id, write_key, tainted";
 
 /** Files and what they were: rights are not looked at here. */
 export class Files {
@@ -117,7 +120,7 @@ export class Files {
     const [row] = await this.#database.run(
       (sql) => sql<FileRow[]>`
         select share, path, content_type as "contentType", owner, version, size, event_id as "eventId",
-          write_key as "writeKey", written_at as "createdAt", ended_at as "updatedAt", text_content as text, binary_content as binary
+          write_key as "writeKey", tainted, written_at as "createdAt", ended_at as "updatedAt", text_content as text, binary_content as binary
         from file_versions where share = ${share} and path = ${path} and version = ${version}`,
     );
     return row;
@@ -138,7 +141,17 @@ export class Files {
   }
 
   async #tryWrite(file: FileWrite): Promise<WriteOutcome | undefined> {
-    const { share, path, text, binary = null, key = null, expected = null, eventId = null, limits } = file;
+    const {
+      share,
+      path,
+      text,
+      binary = null,
+      key = null,
+      expected = null,
+      eventId = null,
+      tainted = false,
+      limits,
+    } = file;
     const folders = path.split("/").map((_, index, parts) => parts.slice(0, index).join("/"));
     const [row] = await this.#database.run(
       (sql) => sql<WriteRow[]>`
@@ -166,11 +179,11 @@ export class Files {
           select ${sql.unsafe(kept)}, updated_at, ${key} from present, passed
         ), replaced as (
           update files f set content_type = ${file.contentType}, text_content = c.text, binary_content = c.bytes,
-            event_id = ${eventId}, write_key = ${key}, version = f.version + 1, updated_at = now()
+            event_id = ${eventId}, write_key = ${key}, tainted = ${tainted}, version = f.version + 1, updated_at = now()
           from present p, passed, content c where f.id = p.id returning f.version
         ), made as (
-          insert into files (share, path, content_type, text_content, binary_content, owner, event_id, write_key, version)
-          select ${share}, ${path}, ${file.contentType}, text, bytes, ${file.owner}, ${eventId}, ${key},
+          insert into files (share, path, content_type, text_content, binary_content, owner, event_id, write_key, tainted, version)
+          select ${share}, ${path}, ${file.contentType}, text, bytes, ${file.owner}, ${eventId}, ${key}, ${tainted},
             1 + coalesce((select max(version) from file_versions where share = ${share} and path = ${path}), 0)
           from content, passed where not exists (select 1 from present)
           on conflict (share, path) do nothing returning version

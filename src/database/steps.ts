@@ -31,6 +31,8 @@ export interface StepCommit {
   readonly usage?: StepUsage | undefined;
   /** Rooms that were rendered for this step. */
   readonly sources?: readonly RoomId[];
+  /** Untrusted texts that were rendered for it: user ids, and paths of files. */
+  readonly taint?: readonly string[];
   /** Up to where the room's events were rendered. */
   readonly seen?: number;
   /** How the conversation's log is to be shown from now on. */
@@ -49,6 +51,9 @@ export interface LogState {
   /** By turn: up to where it was shown each room in which there was something newer. */
   readonly marks: readonly { readonly turn: number; readonly to: Readonly<Record<string, number>> }[];
 }
+
+/** Names that are kept of what a turn was tainted by. */
+export const taintMost = 20;
 
 /** Another runner has taken the turn over, or it was stopped: whoever sees this must not go on. */
 export class Fenced extends Error {
@@ -90,6 +95,9 @@ export async function commitSteps(
           update turns set
             sources = (select coalesce(array_agg(distinct s), '{}')
               from unnest(sources || ${steps.flatMap((step) => step.sources ?? [])}::text[]) s),
+            taint = (select coalesce(array_agg(t), '{}') from (
+              select distinct t from unnest(taint || ${steps.flatMap((step) => step.taint ?? [])}::text[]) t
+              order by t limit ${taintMost}) known),
             state = case when ${ends} then 'done' else state end,
             ended_at = case when ${ends} then now() end
           where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running'
@@ -118,8 +126,8 @@ export async function commitSteps(
           on conflict do nothing
         ), ${usage === undefined ? sql`` : sql`${settleReservation(sql, usage.reservation, spentBy(usage), "live")},`}
         thought as (
-          insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources)
-          select a.user_id, live.room_id, live.id, e.n, e.part, e.entry, live.sources
+          insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources, taint)
+          select a.user_id, live.room_id, live.id, e.n, e.part, e.entry, live.sources, live.taint
           from live join agents a on a.name = live.agent,
             jsonb_to_recordset(${sql.json(entries)}) as e(n integer, part integer, entry text)
           order by e.n, e.part

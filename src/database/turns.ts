@@ -18,6 +18,8 @@ export interface Turn {
   readonly sources: readonly RoomId[];
   /** Those for whom it works; see `agent/turn.ts`. */
   readonly requesters: readonly UserId[];
+  /** Untrusted texts that it was shown: user ids, and paths of files. */
+  readonly taint: readonly string[];
   readonly startedAt: Date;
 }
 
@@ -37,7 +39,7 @@ export interface ClaimedTurn extends Turn {
   readonly wakes: readonly TakenWake[] | null;
 }
 
-const turnColumns = `id, agent, room_id as "roomId", number, reason, epoch, chain, sources, requesters, started_at as "startedAt"`;
+const turnColumns = `id, agent, room_id as "roomId", number, reason, epoch, chain, sources, requesters, taint, started_at as "startedAt"`;
 
 const wakeColumns = `w.reason, w.event_id as "eventId", w.requester, w.note,
   case when e.content->'m.relates_to'->>'rel_type' = 'm.thread' then e.content->'m.relates_to'->>'event_id' end as "threadId"`;
@@ -91,7 +93,7 @@ export class Turns {
           select jsonb_agg(to_jsonb(t) order by t.id) from (select w.id, ${sql.unsafe(wakeColumns)}
             from unread w left join events e on e.event_id = w.event_id) t)
         from opened
-        union all select 0, ${agent}, ${roomId}, 0, '', 0, null, '{}', '{}', now(), true, null
+        union all select 0, ${agent}, ${roomId}, 0, '', 0, null, '{}', '{}', '{}', now(), true, null
           where exists (select 1 from unread) and not exists (select 1 from opened)`,
     );
     if (!row) return "idle";

@@ -157,6 +157,7 @@ async function runTool(agent: Agent, tool: AnyTool, line: string, context: Comma
     by: "person" as const,
     requesters: [event.sender],
     sources: [event.roomId],
+    taint: [],
     signal: new AbortController().signal,
   };
   const outcome = await operate({ tool, input }, await toolContext(context, origin), history);

@@ -9,6 +9,7 @@ export const tool = defineTool({
   description: "Copies a file to another path, or into a folder.",
   kind: async ({ path, target }, { files }) =>
     (await files.exists(await destinationOf(files, path, target))) ? "update" : "create",
+  sendsTo: ({ target }, { files }) => files.placeElsewhere(target),
   repeatable: true,
   input: z.object({
     path: z.string().min(1).describe("The file, as share:/path"),

@@ -7,6 +7,7 @@ export const tool = defineTool({
   command: "rm",
   description: "Deletes a file. It can be restored for 7 days.",
   kind: "delete",
+  sendsTo: ({ path }, { files }) => files.placeElsewhere(path),
   repeatable: false,
   input: z.object({
     recursive: z.boolean().describe("true: a folder with everything in it").optional(),

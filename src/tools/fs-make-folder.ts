@@ -7,6 +7,7 @@ export const tool = defineTool({
   command: "mkdir",
   description: "Makes a folder. Writing a file makes the folders on its way by itself.",
   kind: "create",
+  sendsTo: ({ path }, { files }) => files.placeElsewhere(path),
   repeatable: true,
   input: z.object({ path: z.string().min(1).describe("The folder, as share:/path") }),
   async run({ path }, { files }) {

@@ -10,6 +10,7 @@ export const tool = defineTool({
   command: "mv",
   description: "Moves or renames a file or folder, or moves all files that fit a pattern of paths into a folder.",
   kind: "update",
+  sendsTo: ({ target }, { files }) => files.placeElsewhere(target),
   repeatable: false,
   input: z.object({
     glob: z.string().min(1).describe("The file, the folder or the pattern, as share:/path"),

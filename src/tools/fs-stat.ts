@@ -19,6 +19,7 @@ export const tool = defineTool({
       formatPath(stat),
       `type: ${stat.contentType}`,
       ...(stat.version > 0 ? [`size: ${sizeText(stat.size)}`, `owner: ${stat.owner}`, `version: ${stat.version}`] : []),
+      ...(stat.tainted ? ["tainted: it holds what people wrote whom nobody here answers for"] : []),
       `created: ${eventTime(stat.createdAt)}`,
       `updated: ${eventTime(stat.updatedAt)}`,
       ...stat.versions.map(

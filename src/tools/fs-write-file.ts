@@ -10,6 +10,7 @@ export const tool = defineTool({
     "Writes a text file: makes it, or replaces what is there, or puts the content behind it. What was there can be restored for 7 days.",
   kind: async ({ path }, { files }) => ((await files.exists(path)) ? "update" : "create"),
   own: ({ path }, { files }) => files.isScratchpad(path),
+  sendsTo: ({ path }, { files }) => files.placeElsewhere(path),
   repeatable: true,
   input: z.object({
     append: z.boolean().describe("true: put the content behind what is there").optional(),

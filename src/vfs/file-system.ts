@@ -1,22 +1,14 @@
-import {
-  type FileInfo,
-  type FileRow,
-  type Files,
-  type FileWrite,
-  folderType,
-  type OldVersion,
-} from "../database/files.ts";
+import { type FileInfo, type FileRow, type FileWrite, folderType, type OldVersion } from "../database/files.ts";
 import { UserError } from "../lib/errors.ts";
 import { digest, type EventId, type RoomId } from "../lib/ids.ts";
 import type { Access } from "./access.ts";
-import { contentOf, isTextType } from "./content.ts";
+import { contentOf } from "./content.ts";
 import { parseGlob } from "./glob.ts";
 import { type FilePath, formatPath, nameOf, parsePath, type ShareName } from "./path.ts";
 import { type Actor, placeOf } from "./place.ts";
 import { deleted, missing, refusal, StaleVersion } from "./refusals.ts";
-
-/** Where the files of a share are. What is asked of it has been allowed. */
-export type Store = Pick<Files, "read" | "list" | "versions" | "version" | "write" | "remove">;
+import type { Store } from "./store.ts";
+import { type FileText, textsOf } from "./texts.ts";
 
 export interface FileSystemParts {
   readonly access: Access;
@@ -39,6 +31,8 @@ export interface WriteOptions {
   readonly expected?: number | undefined;
   /** The event that the content came with. */
   readonly eventId?: EventId | null | undefined;
+  /** The content comes from a tainted file. */
+  readonly tainted?: boolean | undefined;
 }
 
 /** What was made of a write. */
@@ -50,8 +44,6 @@ export interface Written {
   readonly size: number;
 }
 
-const batchFiles = 500;
-const batchBytes = 4 << 20;
 /** How many files a pattern may look at. */
 const listedMax = 200_000;
 
@@ -64,6 +56,7 @@ export class FileSystem {
   readonly #actor: Actor;
   readonly #key: string;
   readonly #shown = new Set<RoomId>();
+  readonly #taint = new Set<string>();
 
   /** @param key the same for the same operation, however often it is run: its writes are then carried out once */
   constructor(parts: FileSystemParts, actor: Actor, key: string) {
@@ -77,14 +70,20 @@ export class FileSystem {
     return [...this.#shown];
   }
 
+  /** Paths of tainted files whose content was read through this object. */
+  get taint(): readonly string[] {
+    return [...this.#taint];
+  }
+
   async read(path: string): Promise<FileRow> {
-    const file = parsePath(path);
-    const row = await this.#find(file);
-    if (row?.contentType === folderType || (!row && (await this.#isFolder(file)))) {
-      throw new UserError(`${formatPath(file)} is a folder.`);
-    }
-    if (!row) throw missing(file);
+    const row = await this.#read(path);
+    this.shows(row);
     return row;
+  }
+
+  /** Says that something of a file that `info`, `list` or `texts` gave is shown: a tainted one counts to the taint. */
+  shows(file: FileInfo): void {
+    if (file.tainted) this.#taint.add(formatPath(file));
   }
 
   /** What is known of a file, without its content. */
@@ -98,25 +97,12 @@ export class FileSystem {
     return first;
   }
 
-  /** Texts of files that `list` gave, a few megabytes at a time; what is no text is left out. */
-  async *texts(files: readonly FileInfo[]): AsyncGenerator<FileRow & { readonly text: string }> {
-    let batch: FileInfo[] = [];
-    let size = 0;
-    for (const [index, file] of files.entries()) {
-      if (isTextType(file.contentType)) {
-        batch.push(file);
-        size += file.size;
-      }
-      if (batch.length === 0 || (batch.length < batchFiles && size < batchBytes && index < files.length - 1)) continue;
-      const rows = await this.#store(file.share as ShareName).read(batch);
-      const byPath = new Map(rows.map((row) => [row.path, row]));
-      for (const { path } of batch) {
-        const row = byPath.get(path);
-        if (row && row.text !== null) yield { ...row, text: row.text };
-      }
-      batch = [];
-      size = 0;
-    }
+  /**
+   * Texts of files that `list` gave, a few megabytes at a time; what is no text is left out. What of them is shown has
+   * to be said with `shows`.
+   */
+  texts(files: readonly FileInfo[]): AsyncGenerator<FileText> {
+    return textsOf((share) => this.#store(share), files);
   }
 
   /** What is known of a file or folder, with the versions that can be restored. */
@@ -128,7 +114,7 @@ export class FileSystem {
     const below = await this.#list(file, 1);
     const [first] = below;
     if (!first) throw versions.length > 0 ? deleted(file, versions) : missing(file);
-    return { ...first, ...file, contentType: folderType, version: 0, size: 0, eventId: null, versions };
+    return { ...first, ...file, contentType: folderType, version: 0, size: 0, eventId: null, tainted: false, versions };
   }
 
   /**
@@ -145,6 +131,12 @@ export class FileSystem {
   /** Whether the path is the agent's own scratchpad; who may write it is decided when it is written. */
   isScratchpad(path: string): boolean {
     return placeOf(parsePath(path), this.#actor, () => false).kind === "scratchpad";
+  }
+
+  /** Whose people will see what is done to the path, where that is another place than the conversation's own. */
+  placeElsewhere(path: string): RoomId | undefined {
+    const place = placeOf(parsePath(path), this.#actor, () => false);
+    return place.kind === "walled" && place.source !== this.#actor.roomId ? place.source : undefined;
   }
 
   /** Files and made folders that fit a pattern, or that are below a folder if it is a plain path; in their order. */
@@ -172,7 +164,8 @@ export class FileSystem {
       const [row] = await this.#store(file.share).read([file]);
       if (row?.binary) throw new UserError(`${formatPath(file)} is no text: nothing can be put behind it.`);
       try {
-        return await this.write(path, (row?.text ?? "") + text, { expected: expected ?? row?.version ?? 0 });
+        const options = { expected: expected ?? row?.version ?? 0, tainted: row?.tainted };
+        return await this.write(path, (row?.text ?? "") + text, options);
       } catch (error) {
         if (!(error instanceof StaleVersion) || expected !== undefined || attempt === 10) throw error;
       }
@@ -181,8 +174,8 @@ export class FileSystem {
 
   /** Writes the content of one file to another path. What its event brought goes with its redaction there, too. */
   async copy(from: string, to: string, options: Pick<WriteOptions, "expected"> = {}): Promise<Written> {
-    const { text, binary, eventId } = await this.read(from);
-    return this.write(to, text ?? binary ?? "", { ...options, eventId });
+    const { text, binary, eventId, tainted } = await this.#read(from);
+    return this.write(to, text ?? binary ?? "", { ...options, eventId, tainted });
   }
 
   /** Sees to it that a folder is there; returns its path. */
@@ -228,14 +221,24 @@ export class FileSystem {
       const known = versions.map((one) => one.version).join(", ");
       throw new UserError(`${formatPath(file)} has no such version to restore. Versions kept: ${known || "none"}.`);
     }
-    const { contentType, text, binary, owner, eventId } = old;
+    const { contentType, text, binary, owner, eventId, tainted } = old;
     this.#parts.check(file, text);
-    return this.#write({ ...file, contentType, text, binary, owner, eventId, key: this.#keyFor(file) });
+    return this.#write({ ...file, contentType, text, binary, owner, eventId, tainted, key: this.#keyFor(file) });
   }
 
   /** What was read by this operation counts to what was shown, too. */
   #mayWrite(file: FilePath): Promise<void> {
     return this.#parts.access.toWrite(file, { ...this.#actor, sources: [...this.#actor.sources, ...this.#shown] });
+  }
+
+  async #read(path: string): Promise<FileRow> {
+    const file = parsePath(path);
+    const row = await this.#find(file);
+    if (row?.contentType === folderType || (!row && (await this.#isFolder(file)))) {
+      throw new UserError(`${formatPath(file)} is a folder.`);
+    }
+    if (!row) throw missing(file);
+    return row;
   }
 
   async #find(file: FilePath): Promise<FileRow | undefined> {
@@ -261,7 +264,8 @@ export class FileSystem {
 
   async #write(file: FileWrite): Promise<Written> {
     const { limits } = this.#parts;
-    const outcome = await this.#store(file.share as ShareName).write({ ...file, limits });
+    const tainted = this.#actor.tainted || this.#taint.size > 0 || file.tainted === true;
+    const outcome = await this.#store(file.share as ShareName).write({ ...file, tainted, limits });
     if (outcome.state === "written") {
       return { path: formatPath(file), contentType: file.contentType, version: outcome.version, size: outcome.size };
     }

@@ -48,7 +48,10 @@ export async function grep(files: FileSystem, request: GrepRequest): Promise<Gre
     signal.throwIfAborted();
     filesSearched++;
     const lines = linesIn(file.text, pattern, surrounding, left);
-    if (lines.length > 0) found.push({ path: formatPath(file), lines });
+    if (lines.length > 0) {
+      files.shows(file);
+      found.push({ path: formatPath(file), lines });
+    }
     left -= lines.filter((line) => line.matches).length;
     if (left === 0) return { found, filesSearched, cut: true };
     since += file.size;

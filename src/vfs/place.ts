@@ -23,6 +23,8 @@ export interface Actor {
   readonly admin: boolean;
   /** Rooms and users whose content was shown in the turn. */
   readonly sources: readonly RoomId[];
+  /** What it has read of untrusted people stands in what it writes. */
+  readonly tainted: boolean;
 }
 
 /** Which rule a path stands under. */

@@ -49,6 +49,7 @@ export async function search(files: FileSystem, request: SearchRequest): Promise
     signal.throwIfAborted();
     const hits = patterns.filter((pattern) => pattern.test(file.text)).length;
     if (hits === 0) continue;
+    files.shows(file);
     const score = (hits - 1 + scoreName(file.path, words) / 2 + 0.5) / words.length;
     results.push({
       path: formatPath(file),

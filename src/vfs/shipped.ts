@@ -1,7 +1,7 @@
 import type { FileInfo, FilePlace, FileRow, Files, FileWrite, OldVersion, WriteOutcome } from "../database/files.ts";
 import { UserError } from "../lib/errors.ts";
-import type { Store } from "./file-system.ts";
 import { formatPath } from "./path.ts";
+import type { Store } from "./store.ts";
 
 /** Files that come with the program: their text by path. */
 export type Shipped = ReadonlyMap<string, string>;
@@ -61,6 +61,7 @@ const shippedRow = (path: string, text: string, since: Date): FileRow => ({
   size: Buffer.byteLength(text),
   eventId: null,
   writeKey: null,
+  tainted: false,
   createdAt: since,
   updatedAt: since,
   text,

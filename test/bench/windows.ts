@@ -84,6 +84,7 @@ async function measureOn(name: string, database: Database): Promise<string[][]> 
       by: "model" as const,
       requesters: [owner],
       sources: [room],
+      taint: [],
     };
     return toolContext(mind, { ...origin, key: newKey(), signal });
   };

@@ -63,6 +63,7 @@ onEachDatabase((database) => {
       by: "model" as const,
       requesters: [owner],
       sources: [here],
+      taint: [],
     };
     const mind = mindOf(database(), { modelUrl: model.url, rights, tools: [] });
     return toolContext(mind, { ...origin, key, signal: new AbortController().signal });

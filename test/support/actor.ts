@@ -30,5 +30,6 @@ export const actorOf = (agent: AgentRow, roomId: RoomId, fields: Partial<Actor> 
   uses: true,
   admin: false,
   sources: [roomId],
+  tainted: false,
   ...fields,
 });

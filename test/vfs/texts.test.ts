@@ -94,6 +94,7 @@ describe("a tree", () => {
     size: 2_048,
     eventId: null,
     writeKey: null,
+    tainted: false,
     createdAt: new Date(0),
     updatedAt: new Date(0),
   });
