@@ -11,6 +11,8 @@ create table schedules (
   text text not null,
   -- For whom its turns act.
   made_by text not null,
+  -- Untrusted texts that whoever made it had read.
+  taint text[] not null default '{}',
   -- When it fires next; null: never again.
   next_at timestamptz,
   created_at timestamptz not null default now(),
@@ -18,3 +20,6 @@ create table schedules (
 );
 create index schedules_due on schedules (next_at) where next_at is not null and removed_at is null;
 create index schedules_of_agent on schedules (agent, id) where removed_at is null;
+
+-- Untrusted texts that went into the note.
+alter table wakes add column taint text[] not null default '{}';

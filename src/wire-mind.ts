@@ -32,6 +32,7 @@ type FromOutside = Pick<
   | "history"
   | "turns"
   | "onOutbox"
+  | "onWoken"
   | "tellOperators"
   | "onThought"
   | "onRead"

@@ -161,6 +161,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     turns,
     metrics,
     onOutbox: (roomIds) => delivery.nudge(roomIds),
+    onWoken: (conversations) => keeper.sendSoon(conversations),
     tellOperators,
     onThought: (agent) => {
       metrics.steps.inc();

@@ -78,7 +78,7 @@ async function carryOut(
     const origin = originInTurn(agent, turn, wakes, { key: keyOfStep(state, step.n), sources, taint, signal });
     outcome = await operate(prepared, await toolContext(mind, origin), mind.history);
   }
-  const { outbox = [], sources = [], taint = [], endsTurn: ends = false, speaksIn } = outcome;
+  const { outbox = [], sources = [], taint = [], endsTurn: ends = false, speaksIn, wakes: woken } = outcome;
   const result = render(functionResult(id, outcome.result));
   const acting: Acting = { result, spoke: speaksIn === turn.roomId, ends, sources, taint };
   const waiting = await journal.commit({
@@ -86,11 +86,12 @@ async function carryOut(
     name,
     result: acting,
     outbox,
+    wakes: woken,
     ephemeris: [result],
     sources,
     taint,
     ends: endsTurn(ends),
   });
-  announce(state, outbox);
+  announce(state, outbox, woken);
   return { acting, waiting };
 }

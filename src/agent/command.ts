@@ -3,6 +3,7 @@ import type { Audit } from "../database/audit.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { RoomContext } from "../database/rooms.ts";
+import type { WakeDraft } from "../database/routing.ts";
 import type { MatrixClient } from "../matrix/client.ts";
 import type { Message } from "../matrix/message.ts";
 import type { Agent } from "./agent.ts";
@@ -48,6 +49,8 @@ export interface Answer {
   /** Markdown; empty when the outbox says it all. */
   readonly text: string;
   readonly outbox?: readonly OutboxDraft[];
+  /** Agents that go on from here. */
+  readonly wakes?: readonly WakeDraft[];
 }
 
 /**

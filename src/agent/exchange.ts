@@ -75,6 +75,15 @@ export class Exchange {
     });
   }
 
+  /** What came meanwhile and is no event of the room. */
+  told(note: Element): void {
+    this.#append({
+      role: "user",
+      content: render(fitted(note, Math.floor(this.#charsMax * resultShare), 0)),
+      images: [],
+    });
+  }
+
   /** `result` is the `functionResult`. */
   returned(toolCallId: string, result: Element): void {
     const most = Math.floor(this.#charsMax * resultShare);

@@ -3,6 +3,7 @@ import type { Knowledge } from "../database/knowledge.ts";
 import type { MediaTable } from "../database/media.ts";
 import type { Renders } from "../database/renders.ts";
 import type { Rooms } from "../database/rooms.ts";
+import type { Conversation } from "../database/routing.ts";
 import type { Turns } from "../database/turns.ts";
 import type { Uploads } from "../database/uploads.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -42,6 +43,8 @@ export interface Mind {
   readonly book: BudgetBook;
   /** Something waits to be sent into these rooms. */
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
+  /** These conversations have something to work on. */
+  readonly onWoken: (conversations: readonly Conversation[]) => void;
   /** Said in the control room, once for a key. */
   readonly tellOperators: (text: string, key: string) => void;
   /** A turn has ended here: `left` is left to another process, or to the next start. */

@@ -69,8 +69,14 @@ export class Rights {
 
   /** The least of what several may do; nobody may do nothing. */
   async leastOf(userIds: readonly UserId[]): Promise<Level> {
+    return (await this.weakestOf(userIds)).level;
+  }
+
+  /** The one of several who may do the least, the first of equals, and how much that is. */
+  async weakestOf(userIds: readonly UserId[]): Promise<{ userId: UserId | undefined; level: Level }> {
     const all = await Promise.all(userIds.map((userId) => this.of(userId)));
-    return levels.find((level) => all.includes(level)) ?? "none";
+    const level = levels.find((one) => all.includes(one)) ?? "none";
+    return { userId: userIds[all.indexOf(level)], level };
   }
 
   /** Everybody who is named an admin by full id. */

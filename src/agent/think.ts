@@ -4,12 +4,13 @@ import type { Conversation } from "../database/routing.ts";
 import type { TakenWake } from "../database/turns.ts";
 import { digest, HOME } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
+import { parse } from "../lmml/parse.ts";
 import { render } from "../lmml/render.ts";
 import type { ToolCall } from "../model/completion.ts";
 import { asked, requesters, threadOf } from "./cause.ts";
 import { parametersOf } from "./operation.ts";
 import { utter } from "./speech.ts";
-import { announce, callId, keyOfStep, type TurnState } from "./turn-state.ts";
+import { addTaint, announce, callId, keyOfStep, type TurnState } from "./turn-state.ts";
 
 /** What is kept of a model call: the turn goes on from it as if the call had just been made. */
 export interface Thinking {
@@ -32,6 +33,7 @@ export async function think(
   const { clock, model, renders, toolbox } = mind;
   const { settings } = agent;
   const own = frame.subAgent === undefined;
+  const notes = own ? takeNotes(state, wakes) : [];
   const step = journal.take<Thinking>("model");
   if (step.done) {
     remember(state, step.done);
@@ -80,9 +82,10 @@ export async function think(
     name: "model",
     result: thinking,
     outbox: speech,
-    ephemeris: entriesOf(state, thinking).map((entry) => render(entry)),
+    ephemeris: [...notes, ...entriesOf(state, thinking)].map((entry) => render(entry)),
     usage: { ...completion.usage, ...sent, model: frame.model, milliseconds, reservation },
     sources: state.sources,
+    taint: state.taint,
     ...(seen !== undefined && { seen }),
     log,
     ends: own && thinking.ends,
@@ -95,6 +98,21 @@ export async function think(
   remember(state, thinking);
   announce(state, speech);
   return { thinking, waiting };
+}
+
+/** What the wakes tell that the agent was not shown yet. */
+function takeNotes(state: TurnState, wakes: readonly TakenWake[]): Element[] {
+  const { frame, noted } = state;
+  const fresh = wakes.filter(({ id }) => !noted.has(id));
+  const notes = fresh.flatMap(({ note }) => (note === null ? [] : [parse(note)]));
+  addTaint(
+    state,
+    fresh.flatMap(({ taint }) => taint),
+  );
+  for (const { id } of fresh) noted.add(id);
+  for (const note of notes) frame.exchange.told(note);
+  frame.entries.push(...notes);
+  return notes;
 }
 
 const withoutImages = (key: string, value: unknown): unknown => (key === "images" ? undefined : value);

@@ -17,6 +17,8 @@ export interface Origin {
   readonly thread: ThreadPlace | undefined;
   /** The same for the same call, however often it is run. */
   readonly key: string;
+  /** Root of the chain of turns, as `WakeDraft` has it. */
+  readonly chain: string;
   readonly by: "model" | "person";
   readonly requesters: readonly UserId[];
   /** What those who will read the result have been shown already; see `History.mayReadAll`. */
@@ -36,13 +38,18 @@ export const originInTurn = (
   agent,
   roomId: turn.roomId,
   thread: threadOf(wakes),
+  chain: turn.chain ?? `turn:${turn.id}`,
   by: "model",
   requesters: requesters(wakes, agent.owner),
   ...rest,
 });
 
 /** Files as those for whom something is done may use them; `level` is what all of them may do. */
-export function filesFor(parts: FileSystemParts, origin: Omit<Origin, "thread" | "signal">, level: Level): FileSystem {
+export function filesFor(
+  parts: FileSystemParts,
+  origin: Omit<Origin, "thread" | "signal" | "chain">,
+  level: Level,
+): FileSystem {
   const { agent, roomId, by, requesters, sources, taint, key } = origin;
   const { name, userId, owner, settings } = agent;
   const files = { personaFile: personaPath(agent), scratchPadFile: settings.scratchPadFile };
@@ -63,12 +70,13 @@ export async function toolContext(
   origin: Origin,
 ): Promise<ToolContext> {
   const { clock, directory, files, knowledge, rights, rooms, submodels, uploads, windows } = mind;
-  const level = await rights.leastOf(origin.requesters);
+  const { level, userId: onBehalfOf = origin.agent.owner } = await rights.weakestOf(origin.requesters);
   const own = { submodel: submodels.for(origin), files: filesFor(files, origin, level) };
   return {
     ...origin,
     ...own,
     level,
+    onBehalfOf,
     now: clock.now(),
     rooms,
     agents: directory,

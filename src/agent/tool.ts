@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { Knowledge } from "../database/knowledge.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Rooms } from "../database/rooms.ts";
+import type { WakeDraft } from "../database/routing.ts";
 import type { Uploads } from "../database/uploads.ts";
 import type { RoomId, UserId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
@@ -25,11 +26,15 @@ export interface ToolContext {
   readonly thread: ThreadPlace | undefined;
   /** The same for the same call, however often it is run: keys of what it sends are made from it. */
   readonly key: string;
+  /** Root of the chain of turns to which this belongs, as `WakeDraft` has it. */
+  readonly chain: string;
   readonly by: "model" | "person";
   /** Those for whom the agent acts; for a command, the person who gave it. */
   readonly requesters: readonly UserId[];
   /** The least of what they may do. */
   readonly level: Level;
+  /** The one of them who may do the least: in whose name something goes on by itself. */
+  readonly onBehalfOf: UserId;
   /** What the caller has been shown, as `may_read` names it. */
   readonly sources: readonly RoomId[];
   /** Untrusted texts that the caller has read: user ids, and paths of files. */
@@ -59,6 +64,8 @@ export interface ToolOutcome {
   readonly verbatim?: boolean;
   /** Sent if, and only if, the operation is recorded as done. */
   readonly outbox?: readonly OutboxDraft[];
+  /** Agents that go on from here: stored if, and only if, the operation is recorded as done. */
+  readonly wakes?: readonly WakeDraft[];
   /** The room in which people hear of it. */
   readonly speaksIn?: RoomId;
   /** What the caller is shown by the result, as `may_read` names it. */

@@ -1,4 +1,5 @@
 import type { OutboxDraft } from "../database/outbox.ts";
+import type { WakeDraft } from "../database/routing.ts";
 import { type LogState, taintMost } from "../database/steps.ts";
 import type { TakenWake, Turn } from "../database/turns.ts";
 import { digest, type EventId, type RoomId } from "../lib/ids.ts";
@@ -49,6 +50,8 @@ export interface TurnState {
   sources: readonly RoomId[];
   /** Untrusted texts among that: user ids, and paths of files; some of them, where there are many. */
   taint: readonly string[];
+  /** Wakes whose notes the agent was shown. */
+  readonly noted: Set<number>;
   /** People in the conversation's room have heard the agent in this turn. */
   spoke: boolean;
   /** People have been told up to where the agent has read. */
@@ -76,7 +79,12 @@ export const addTaint = (state: TurnState, taint: readonly string[]): void => {
 };
 
 /** Tells those who deliver and those who show thoughts that a step was written. */
-export const announce = ({ mind, agent }: TurnState, outbox: readonly OutboxDraft[]): void => {
+export const announce = (
+  { mind, agent }: TurnState,
+  outbox: readonly OutboxDraft[],
+  wakes: readonly WakeDraft[] = [],
+): void => {
   mind.onThought(agent.name);
+  if (wakes.length > 0) mind.onWoken(wakes.map(({ agent: name, roomId }) => ({ agent: name, roomId })));
   if (outbox.length > 0) mind.onOutbox(outbox.map((draft) => draft.roomId));
 };

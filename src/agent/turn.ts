@@ -37,6 +37,7 @@ export async function workTurn(
     frame: agentFrame(mind, agent, turn),
     sources: turn.sources,
     taint: turn.taint,
+    noted: new Set(),
     spoke: false,
     read: false,
     awaited: new Set(),

@@ -111,7 +111,6 @@ export class View {
       this.#desks.of(agent, turn.roomId),
     ]);
     const rooms = roomViews(seen, { userId: agent.userId, here: turn.roomId, taken, admins: this.#rights.admins });
-    const note = wakes.find((wake) => wake.note)?.note;
     const isNew = ({ sender, position, eventId }: StoredEvent) =>
       sender !== agent.userId && (position > rooms.seenBefore || taken.includes(eventId));
     const ephemeris = seen.ephemeris.map((row) => this.#entry(row));
@@ -154,7 +153,7 @@ export class View {
         ephemerisWindow: desk.changes.get("ephemeris"),
         windows: desk.windows,
         turn: { id: turn.number, reason: turn.reason, at: turn.startedAt, entries },
-        reminders: note ? [...reminders, note] : reminders,
+        reminders,
         charsMax: settings.approxContextCharsMax,
       },
     };

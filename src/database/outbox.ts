@@ -44,6 +44,11 @@ export const insertOutbox = (
   on conflict (key) do nothing
   returning room_id`;
 
+interface ChainOrigin {
+  readonly chain: string | null;
+  readonly requester: UserId | null;
+}
+
 /** Homeservers keep transaction ids of a device for 24 hours; an hour of that is left as a margin. */
 const remembered = "23 hours";
 
@@ -123,11 +128,11 @@ export class Outbox {
     return found?.eventId;
   }
 
-  /** The turn that sent an event, and the chain it belongs to. */
-  async originOf(key: string, sender: UserId): Promise<{ turnId: number; chain: string | null } | undefined> {
+  /** The chain to which the turn belongs that sent an event; `requester`: for whom the wake acted that began it, if one did. */
+  async originOf(key: string, sender: UserId): Promise<ChainOrigin | undefined> {
     const [found] = await this.#database.run(
-      (sql) => sql<{ turnId: number; chain: string | null }[]>`
-        select t.id as "turnId", t.chain from outbox o join turns t on t.id = o.turn_id
+      (sql) => sql<ChainOrigin[]>`
+        select t.chain, w.requester from outbox o join turns t on t.id = o.turn_id left join wakes w on w.key = t.chain
         where o.key = ${key} and o.sender = ${sender}`,
     );
     return found;

@@ -30,7 +30,10 @@ export interface WakeDraft {
   readonly requester?: UserId;
   /** Root of the chain: the human event that everything goes back to. */
   readonly chain?: string;
+  /** An LMML element that the agent is shown with the turn, and that stays in its record. */
   readonly note?: string;
+  /** Untrusted texts that went into the note. */
+  readonly taint?: readonly string[];
 }
 
 /** All that routing one event changes. */
@@ -57,16 +60,31 @@ export interface Conversation {
 /** Agent-to-agent turns that one human event may cause in all. */
 export const chainBudget = 6;
 
-/** Part of a statement: stores the first of the given wakes, as many as the table or expression `allowed` has as `most`. */
-const insertWakes = (sql: Sql, wakes: readonly WakeDraft[], allowed: string) => sql`
-  insert into wakes (key, agent, room_id, reason, event_id, position, requester, chain, note)
-  select w.key, w.agent, w."roomId", w.reason, w."eventId", w.position, w.requester, w.chain, w.note
-  from ${sql(allowed)}, rows from (jsonb_to_recordset(${sql.json(wakes as unknown as Json)}) as (key text, agent text,
-    "roomId" text, reason text, "eventId" text, position float8, requester text, chain text, note text)) with ordinality
-    as w(key, agent, "roomId", reason, "eventId", position, requester, chain, note, n)
-  where w.n <= most
-  on conflict (key) do nothing
-  returning agent, room_id as "roomId"`;
+/**
+ * Part of a statement, its last table is `woken`: stores the given wakes for a row of the table or expression `once`,
+ * and no more of them than the chain that they spend has room for. A second time it stores and spends nothing.
+ */
+export const insertWakes = (sql: Sql, wakes: readonly WakeDraft[], once: string, spends: string | undefined) => sql`
+  spent as (
+    insert into chains (root, spent) select ${spends ?? ""}, ${wakes.length} from ${sql(once)}
+    where ${spends !== undefined && wakes.length > 0}
+      and not exists (select 1 from wakes where key = any (${wakes.map(({ key }) => key)}::text[]))
+    on conflict (root) do update set spent = chains.spent + excluded.spent
+    returning spent - ${wakes.length} as before
+  ), allowed as (
+    select ${chainBudget} - before as most from spent
+    union all select ${wakes.length} from ${sql(once)} where ${spends === undefined}
+  ), woken as (
+    insert into wakes (key, agent, room_id, reason, event_id, position, requester, chain, note, taint)
+    select w.key, w.agent, w."roomId", w.reason, w."eventId", w.position, w.requester, w.chain, w.note, coalesce(w.taint, '{}')
+    from allowed, rows from (jsonb_to_recordset(${sql.json(wakes as unknown as Json)}) as (key text, agent text,
+      "roomId" text, reason text, "eventId" text, position float8, requester text, chain text, note text,
+      taint text[])) with ordinality
+      as w(key, agent, "roomId", reason, "eventId", position, requester, chain, note, taint, n)
+    where w.n <= most
+    on conflict (key) do nothing
+    returning agent, room_id as "roomId"
+  )`;
 
 /**
  * Marks an event as routed together with everything that follows from it, in one statement. Returns the
@@ -106,18 +124,7 @@ export async function settle(database: Database, event: StoredEvent, effects: Ef
         from routed where ${state !== undefined}
         on conflict (room_id, type) do update set content = excluded.content, sender = excluded.sender, position = excluded.position
         where excluded.position >= room_state.position
-      ), spent as (
-        insert into chains (root, spent)
-        select ${effects.spendsChain ?? ""}, ${wakes.length} from routed
-        where ${effects.spendsChain !== undefined && wakes.length > 0}
-        on conflict (root) do update set spent = chains.spent + excluded.spent
-        returning spent - ${wakes.length} as before
-      ), allowed as (
-        select ${chainBudget} - before as most from spent
-        union all select ${wakes.length} from routed where ${effects.spendsChain === undefined}
-      ), woken as (
-        ${insertWakes(sql, wakes, "allowed")}
-      ), echoed as (
+      ), ${insertWakes(sql, wakes, "routed", effects.spendsChain)}, echoed as (
         update outbox set state = 'sent', event_id = ${event.eventId}, settled_at = now()
         where key = ${effects.echoOf ?? ""} and sender = ${event.sender} and state = 'pending'
       ), sending as (

@@ -2,7 +2,7 @@ import type { AgentName, RoomId } from "../lib/ids.ts";
 import { type CallUsage, settleReservation, spentBy } from "./budgets.ts";
 import type { Database, Json } from "./connection.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
-import type { Conversation } from "./routing.ts";
+import { type Conversation, insertWakes, type WakeDraft } from "./routing.ts";
 import { endWindows } from "./windows.ts";
 
 export interface Step {
@@ -37,6 +37,8 @@ export interface StepCommit {
   readonly seen?: number;
   /** How the conversation's log is to be shown from now on. */
   readonly log?: LogState | undefined;
+  /** Other agents' conversations that go on from here: agents spend the budget of the chain that the first names. */
+  readonly wakes?: readonly WakeDraft[] | undefined;
   /** The turn ends with this step. */
   readonly ends?: boolean;
 }
@@ -88,6 +90,7 @@ export async function commitSteps(
   const entries = steps.flatMap(({ n, ephemeris = [] }) =>
     ephemeris.map((entry, index) => ({ n, part: index + 1, entry })),
   );
+  const wakes = steps.flatMap((step) => step.wakes ?? []);
   const results = steps.map(({ n, name, result }) => ({ n, name, result }));
   const [row] = await database.run(
     (sql) => sql<{ live: boolean; waiting: Conversation[] }[]>`
@@ -125,6 +128,7 @@ export async function commitSteps(
             "promptChars" integer, "prefixChars" integer)
           on conflict do nothing
         ), ${usage === undefined ? sql`` : sql`${settleReservation(sql, usage.reservation, spentBy(usage), "live")},`}
+        ${wakes.length === 0 ? sql`` : sql`${insertWakes(sql, wakes, "live", wakes[0]?.chain ?? "")},`}
         thought as (
           insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources, taint)
           select a.user_id, live.room_id, live.id, e.n, e.part, e.entry, live.sources, live.taint

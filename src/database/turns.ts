@@ -25,10 +25,13 @@ export interface Turn {
 
 /** A wake that a turn has taken. */
 export interface TakenWake {
+  readonly id: number;
   readonly reason: WakeReason;
   readonly eventId: EventId | null;
   readonly requester: UserId | null;
+  /** See `WakeDraft`. */
   readonly note: string | null;
+  readonly taint: readonly string[];
   /** The thread in which the event stands. */
   readonly threadId: EventId | null;
 }
@@ -41,7 +44,7 @@ export interface ClaimedTurn extends Turn {
 
 const turnColumns = `id, agent, room_id as "roomId", number, reason, epoch, chain, sources, requesters, taint, started_at as "startedAt"`;
 
-const wakeColumns = `w.reason, w.event_id as "eventId", w.requester, w.note,
+const wakeColumns = `w.id, w.reason, w.event_id as "eventId", w.requester, w.note, w.taint,
   case when e.content->'m.relates_to'->>'rel_type' = 'm.thread' then e.content->'m.relates_to'->>'event_id' end as "threadId"`;
 
 /** Events that one turn takes at the most. */
@@ -90,7 +93,7 @@ export class Turns {
         )
         select ${sql.unsafe(turnColumns)}, false as busy, null as wakes from resumed
         union all select ${sql.unsafe(turnColumns)}, false, (
-          select jsonb_agg(to_jsonb(t) order by t.id) from (select w.id, ${sql.unsafe(wakeColumns)}
+          select jsonb_agg(to_jsonb(t) order by t.id) from (select ${sql.unsafe(wakeColumns)}
             from unread w left join events e on e.event_id = w.event_id) t)
         from opened
         union all select 0, ${agent}, ${roomId}, 0, '', 0, null, '{}', '{}', '{}', now(), true, null

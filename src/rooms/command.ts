@@ -9,6 +9,7 @@ import { toolContext } from "../agent/tool-context.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { RoomContext } from "../database/rooms.ts";
+import type { Effects } from "../database/routing.ts";
 import { UserError } from "../lib/errors.ts";
 import { digest } from "../lib/ids.ts";
 import { splitUserId } from "../lib/matrix-id.ts";
@@ -37,7 +38,7 @@ export class Commands {
   }
 
   /** Answers in the room; `undefined` when the message is no command, or by somebody who may not even talk here. */
-  readonly handle = async (given: Given): Promise<OutboxDraft[] | undefined> => {
+  readonly handle = async (given: Given): Promise<Pick<Effects, "outbox" | "wakes"> | undefined> => {
     const { prefix, rights } = this.#services;
     const { body } = given.message;
     if (!body.startsWith(prefix) || !/^\p{L}/u.test(body.slice(prefix.length))) return undefined;
@@ -53,7 +54,7 @@ export class Commands {
       answer = { text: error.message };
     }
     const said = answer.text === "" ? [] : this.#say(given, answer.text);
-    return [...(answer.outbox ?? []), ...said];
+    return { outbox: [...(answer.outbox ?? []), ...said], wakes: answer.wakes ?? [] };
   };
 
   async #answer(context: CommandContext, line: string): Promise<Answer> {
@@ -154,6 +155,7 @@ async function runTool(agent: Agent, tool: AnyTool, line: string, context: Comma
     roomId: event.roomId,
     thread: answering(message.threadId, event.eventId),
     key: digest("command", event.eventId),
+    chain: event.eventId,
     by: "person" as const,
     requesters: [event.sender],
     sources: [event.roomId],
@@ -161,7 +163,8 @@ async function runTool(agent: Agent, tool: AnyTool, line: string, context: Comma
     signal: new AbortController().signal,
   };
   const outcome = await operate({ tool, input }, await toolContext(context, origin), history);
-  return { text: textOf(outcome, outcome.speaksIn === event.roomId), outbox: outcome.outbox ?? [] };
+  const { outbox = [], wakes = [] } = outcome;
+  return { text: textOf(outcome, outcome.speaksIn === event.roomId), outbox, wakes };
 }
 
 function textOf({ result, verbatim }: ToolOutcome, spoken: boolean): string {

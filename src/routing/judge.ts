@@ -3,7 +3,7 @@ import { includesLevel } from "../agent/permissions.ts";
 import type { Rights } from "../agent/rights.ts";
 import type { Scene, Sensor } from "../agent/sensor.ts";
 import type { Events, PendingEvent, StoredEvent } from "../database/events.ts";
-import type { Outbox, OutboxDraft } from "../database/outbox.ts";
+import type { Outbox } from "../database/outbox.ts";
 import type { RoomContext, Rooms } from "../database/rooms.ts";
 import type { Effects, WakeDraft } from "../database/routing.ts";
 import { digest, type EventId, type UserId } from "../lib/ids.ts";
@@ -22,7 +22,7 @@ type CommandHandler = (command: {
   readonly message: Message;
   readonly room: RoomContext;
   readonly agentsHere: readonly Agent[];
-}) => Promise<OutboxDraft[] | undefined>;
+}) => Promise<Pick<Effects, "outbox" | "wakes"> | undefined>;
 
 export interface JudgeParts {
   readonly events: Events;
@@ -112,7 +112,7 @@ export class Judge {
     if (agentsHere.length === 0 && !room.botJoined) return effects;
     if (sender === "human" && message.msgtype === "m.text") {
       const said = await this.#parts.command({ event, message, room, agentsHere });
-      if (said) return { ...effects, outbox: said };
+      if (said) return { ...effects, ...said };
       if (agentsHere.length === 0 && room.kind === "chat") {
         return { ...effects, outbox: await this.#parts.bot.onMessage(approachOf(event)) };
       }
@@ -156,7 +156,7 @@ export class Judge {
     const origin = echo === undefined ? undefined : await this.#parts.outbox.originOf(echo, event.sender);
     if (!origin?.chain) return undefined;
     const root = await this.#parts.events.find(origin.chain as EventId);
-    const requester = root?.sender ?? (await this.#ownerOf(event.sender));
+    const requester = root?.sender ?? origin.requester ?? (await this.#ownerOf(event.sender));
     return { requester, chain: origin.chain, byAgent: true };
   }
 

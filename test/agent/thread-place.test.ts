@@ -5,11 +5,13 @@ import type { TakenWake } from "../../src/database/turns.ts";
 import type { EventId, RoomId } from "../../src/lib/ids.ts";
 
 const wake = (eventId: string | null, threadId: string | null = null): TakenWake => ({
+  id: 1,
   reason: "new event",
   eventId: eventId as EventId | null,
   threadId: threadId as EventId | null,
   requester: null,
   note: null,
+  taint: [],
 });
 
 describe("the thread of a turn", () => {

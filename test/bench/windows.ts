@@ -81,6 +81,7 @@ async function measureOn(name: string, database: Database): Promise<string[][]> 
       agent,
       roomId: room,
       thread: undefined,
+      chain: "chain",
       by: "model" as const,
       requesters: [owner],
       sources: [room],

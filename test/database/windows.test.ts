@@ -60,6 +60,7 @@ onEachDatabase((database) => {
       agent,
       roomId: here,
       thread: undefined,
+      chain: "chain",
       by: "model" as const,
       requesters: [owner],
       sources: [here],

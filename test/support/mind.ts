@@ -62,6 +62,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     submodels: new Submodels(model, () => "fast"),
     book,
     onOutbox: () => {},
+    onWoken: () => {},
     tellOperators: options.tellOperators ?? (() => {}),
     onThought: () => {},
     onRead: () => {},
