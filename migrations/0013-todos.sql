@@ -1,14 +1,21 @@
--- What a conversation has set out to do. Numbers are never used again; what is removed stays for what is linked to it.
+-- What a conversation has set out to do. What is removed stays for what is linked to it.
 create table todos (
   agent text not null references agents (name),
   room_id text not null,
+  -- As people and agents name it; never used again.
   number integer not null,
   name text not null,
   created_at timestamptz not null default now(),
   done_at timestamptz,
   removed_at timestamptz,
-  -- Names the call that made it.
-  key text not null,
+  -- Of the call that made it, with its place among those that the call made.
+  key text not null unique,
+  -- What that call had been shown, as `may_read` names it: who may not read that may not read the todo.
+  sources text[] not null default '{}',
+  -- Untrusted texts that it had read.
+  taint text[] not null default '{}',
   primary key (agent, room_id, number)
 );
-create index todos_open on todos (agent, room_id, number) where removed_at is null;
+-- The number of the newest todo.
+alter table conversations add column todos integer not null default 0;
+create index operations_of_todo on operations (agent, room_id, todo) where todo is not null;

@@ -15,6 +15,7 @@ import type { Database } from "./database/connection.ts";
 import { Knowledge } from "./database/knowledge.ts";
 import { MediaTable } from "./database/media.ts";
 import { Renders } from "./database/renders.ts";
+import { Todos } from "./database/todos.ts";
 import { Uploads } from "./database/uploads.ts";
 import type { LiveConfig } from "./live-config.ts";
 import { liveModel } from "./live-model.ts";
@@ -52,6 +53,7 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
   const config = live.current;
   const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
   const knowledge = new Knowledge(database);
+  const todos = new Todos(database);
   const shipped = await loadShipped();
   const files = openShares(database, {
     shipped,
@@ -68,6 +70,7 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
     ...given,
     files,
     knowledge,
+    todos,
     windows: { desks, sources: { search: searchSource } },
     media: new MediaTable(database),
     uploads: new Uploads(database),

@@ -75,7 +75,8 @@ async function carryOut(
   else {
     if (!prepared.tool.repeatable) await journal.begin(step.n, name);
     const { sources, taint } = state;
-    const origin = originInTurn(agent, turn, wakes, { key: keyOfStep(state, step.n), sources, taint, signal });
+    const { todo } = prepared;
+    const origin = originInTurn(agent, turn, wakes, { key: keyOfStep(state, step.n), sources, taint, todo, signal });
     outcome = await operate(prepared, await toolContext(mind, origin), mind.history);
   }
   const { outbox = [], sources = [], taint = [], endsTurn: ends = false, speaksIn, wakes: woken } = outcome;

@@ -4,6 +4,7 @@ import type { MediaTable } from "../database/media.ts";
 import type { Renders } from "../database/renders.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { Conversation } from "../database/routing.ts";
+import type { Todos } from "../database/todos.ts";
 import type { Turns } from "../database/turns.ts";
 import type { Uploads } from "../database/uploads.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -30,6 +31,7 @@ export interface Mind {
   readonly history: History;
   readonly files: FileSystemParts;
   readonly knowledge: Knowledge;
+  readonly todos: Todos;
   readonly windows: WindowParts;
   readonly media: MediaTable;
   readonly uploads: Uploads;

@@ -2,9 +2,10 @@ import type { History } from "../database/history.ts";
 import { UserError } from "../lib/errors.ts";
 import { isObject } from "../lib/json.ts";
 import type { Agent } from "./agent.ts";
+import { seatOf } from "./desk.ts";
 import { gate } from "./mode.ts";
 import type { AnyTool, ToolContext, ToolOutcome } from "./tool.ts";
-import { readArguments, type Toolbox } from "./toolbox.ts";
+import { type Arguments, readArguments, type Toolbox } from "./toolbox.ts";
 
 /** A model's call, before anybody has looked at it. */
 export interface ModelCall {
@@ -14,15 +15,13 @@ export interface ModelCall {
 }
 
 /** The call with its tool and a valid input, or what is wrong with it. */
-export type Prepared =
-  | { readonly tool: AnyTool; readonly input: Record<string, unknown> }
-  | { readonly refusal: string };
+export type Prepared = ({ readonly tool: AnyTool } & Arguments) | { readonly refusal: string };
 
 /** `tools`: names of those that the caller has; undefined is all that the agent has. */
 export function prepare(toolbox: Toolbox, agent: Agent, call: ModelCall, tools?: readonly string[]): Prepared {
   try {
     const tool = toolbox.called(agent, call.name, tools);
-    return { tool, input: readArguments(tool, call.arguments) };
+    return { tool, ...readArguments(tool, call.arguments) };
   } catch (error) {
     if (error instanceof UserError) return { refusal: error.message };
     throw error;
@@ -48,6 +47,9 @@ async function attempt(
   history: History,
 ): Promise<ToolOutcome> {
   try {
+    const { todo, todos } = context;
+    if (todo !== undefined && !(await todos.open(seatOf(context.agent, context.roomId), todo)))
+      throw new UserError(`todo: there is no open todo ${todo} here.`);
     const kind = typeof tool.kind === "function" ? await tool.kind(input, context) : tool.kind;
     const verdict = await gate({ ...context, tool, input, kind }, { rooms: context.rooms, history });
     if (verdict.decision === "run") return await tool.run(input, context, kind);

@@ -25,6 +25,8 @@ export interface Origin {
   readonly sources: readonly RoomId[];
   /** Untrusted texts among that; see `taint.ts`. */
   readonly taint: readonly string[];
+  /** Number of the todo that it is done for. */
+  readonly todo?: number | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -33,7 +35,7 @@ export const originInTurn = (
   agent: Agent,
   turn: Turn,
   wakes: readonly TakenWake[],
-  rest: Pick<Origin, "key" | "sources" | "taint" | "signal">,
+  rest: Pick<Origin, "key" | "sources" | "taint" | "todo" | "signal">,
 ): Origin => ({
   agent,
   roomId: turn.roomId,
@@ -47,7 +49,7 @@ export const originInTurn = (
 /** Files as those for whom something is done may use them; `level` is what all of them may do. */
 export function filesFor(
   parts: FileSystemParts,
-  origin: Omit<Origin, "thread" | "signal" | "chain">,
+  origin: Omit<Origin, "thread" | "todo" | "signal" | "chain">,
   level: Level,
 ): FileSystem {
   const { agent, roomId, by, requesters, sources, taint, key } = origin;
@@ -65,11 +67,11 @@ export function filesFor(
 export async function toolContext(
   mind: Pick<
     Mind,
-    "clock" | "directory" | "files" | "knowledge" | "rights" | "rooms" | "submodels" | "uploads" | "windows"
+    "clock" | "directory" | "files" | "knowledge" | "rights" | "rooms" | "submodels" | "todos" | "uploads" | "windows"
   >,
   origin: Origin,
 ): Promise<ToolContext> {
-  const { clock, directory, files, knowledge, rights, rooms, submodels, uploads, windows } = mind;
+  const { clock, directory, files, knowledge, rights, rooms, submodels, todos, uploads, windows } = mind;
   const { level, userId: onBehalfOf = origin.agent.owner } = await rights.weakestOf(origin.requesters);
   const own = { submodel: submodels.for(origin), files: filesFor(files, origin, level) };
   return {
@@ -83,6 +85,7 @@ export async function toolContext(
     filesIn: (roomId) => filesFor(files, { ...origin, roomId }, level),
     uploads,
     knowledge,
+    todos,
     windows: new WindowDesk(windows, { ...origin, ...own }),
   };
 }

@@ -3,6 +3,7 @@ import type { Knowledge } from "../database/knowledge.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { WakeDraft } from "../database/routing.ts";
+import type { Todos } from "../database/todos.ts";
 import type { Uploads } from "../database/uploads.ts";
 import type { RoomId, UserId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
@@ -51,6 +52,9 @@ export interface ToolContext {
   /** Files that rows of the outbox of kind `media` carry, under the row's key. */
   readonly uploads: Pick<Uploads, "keep">;
   readonly knowledge: Knowledge;
+  readonly todos: Todos;
+  /** Number of the todo that it is done for. */
+  readonly todo?: number | undefined;
   /** What is open on the desk of the conversation. */
   readonly windows: WindowDesk;
   /** Aborted when the turn is stopped. */
@@ -83,8 +87,12 @@ export interface ToolOutcome {
 export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly name: string;
   readonly set: ToolSet;
-  /** The command's word without its prefix; positional arguments in the order of the input, the last takes the rest. */
+  /** The command's words without its prefix, one or two; positional arguments in the order of the input, the last takes the rest. */
   readonly command?: string;
+  /** Other words for it; the tool's name is one by itself. */
+  readonly aliases?: readonly string[];
+  /** What people may write behind the command. */
+  readonly examples?: readonly string[];
   /** Optional fields that a command gives by position as well, after the required ones. */
   readonly positional?: readonly string[];
   readonly description: string;

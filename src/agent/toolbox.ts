@@ -3,16 +3,15 @@ import { UserError } from "../lib/errors.ts";
 import { storableJson } from "../lib/storable.ts";
 import type { ToolDefinition } from "../model/request.ts";
 import type { Agent } from "./agent.ts";
+import { formOf, readInput } from "./arguments.ts";
 import type { AnyTool } from "./tool.ts";
 
 /** All tools there are, and which of them an agent has. */
 export class Toolbox {
   readonly #tools: readonly AnyTool[];
-  readonly #schemas: ReadonlyMap<AnyTool, ToolDefinition["parameters"]>;
 
   constructor(tools: readonly AnyTool[]) {
     this.#tools = tools.toSorted((a, b) => a.name.localeCompare(b.name));
-    this.#schemas = new Map(this.#tools.map((tool) => [tool, z.toJSONSchema(tool.input)]));
   }
 
   /** What an agent has; with `names`, these tools, as its sub-agents have them. */
@@ -25,7 +24,7 @@ export class Toolbox {
     return this.of(agent, names).map((tool) => ({
       name: nameFor(agent, tool),
       description: tool.description,
-      parameters: this.#schemas.get(tool) ?? {},
+      parameters: formOf(inputOf(tool)).json,
     }));
   }
 
@@ -49,8 +48,34 @@ export class Toolbox {
 
 const nameFor = (agent: Agent, tool: AnyTool): string => `${tool.name}_${agent.suffix}`;
 
+/** What every call may say beside the tool's own input. */
+const linked = {
+  todo: z.int32().min(1).optional().describe("Number of the open todo that this is done for"),
+};
+
+const inputs = new WeakMap<AnyTool, z.ZodObject>();
+
+/** The tool's own input, and what every call may say beside it. */
+export function inputOf(tool: AnyTool): z.ZodObject {
+  const known = inputs.get(tool) ?? z.object({ ...tool.input.shape, ...linked });
+  inputs.set(tool, known);
+  return known;
+}
+
+/** A valid input, and the number of the todo that the call is linked to. */
+export interface Arguments {
+  readonly input: Record<string, unknown>;
+  readonly todo: number | undefined;
+}
+
+/** What is valid by `inputOf`, taken apart. */
+export const takeApart = ({ todo, ...input }: Record<string, unknown>): Arguments => ({
+  input,
+  todo: typeof todo === "number" ? todo : undefined,
+});
+
 /** Reads a model's arguments; a `UserError` names every parameter that is wrong, and why. */
-export function readArguments(tool: AnyTool, json: string): Record<string, unknown> {
+export function readArguments(tool: AnyTool, json: string): Arguments {
   let value: unknown;
   try {
     // An escape such as \u0000 becomes a character only here.
@@ -58,13 +83,5 @@ export function readArguments(tool: AnyTool, json: string): Record<string, unkno
   } catch {
     throw new UserError("The arguments are not valid JSON.");
   }
-  return validate(tool, value);
-}
-
-function validate(tool: AnyTool, value: unknown): Record<string, unknown> {
-  const read = z.strictObject(tool.input.shape).safeParse(value);
-  if (read.success) return read.data as Record<string, unknown>;
-  throw new UserError(
-    read.error.issues.map((issue) => `${issue.path.join(".") || "arguments"}: ${issue.message}`).join("\n"),
-  );
+  return takeApart(readInput(inputOf(tool), value));
 }

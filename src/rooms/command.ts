@@ -6,6 +6,7 @@ import { includesLevel } from "../agent/permissions.ts";
 import { utter } from "../agent/speech.ts";
 import type { AnyTool, ToolOutcome } from "../agent/tool.ts";
 import { toolContext } from "../agent/tool-context.ts";
+import { inputOf, takeApart } from "../agent/toolbox.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { RoomContext } from "../database/rooms.ts";
@@ -149,7 +150,7 @@ function readLine(form: Commandable, line: string, prefix: string): Record<strin
 
 async function runTool(agent: Agent, tool: AnyTool, line: string, context: CommandContext): Promise<Answer> {
   const { event, message, prefix, history } = context;
-  const input = readLine(tool, line, prefix);
+  const { input, todo } = takeApart(readLine({ ...tool, input: inputOf(tool) }, line, prefix));
   const origin = {
     agent,
     roomId: event.roomId,
@@ -160,6 +161,7 @@ async function runTool(agent: Agent, tool: AnyTool, line: string, context: Comma
     requesters: [event.sender],
     sources: [event.roomId],
     taint: [],
+    todo,
     signal: new AbortController().signal,
   };
   const outcome = await operate({ tool, input }, await toolContext(context, origin), history);

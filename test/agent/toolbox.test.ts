@@ -28,7 +28,11 @@ it("offers the model names with the agent's suffix, and the schema of each input
   expect(toolbox.definitions(agent)[0]).toMatchObject({
     name: "Ant_k3f9",
     description: "What Ant does",
-    parameters: { type: "object", required: ["count"], properties: { count: { type: "integer" }, word: {} } },
+    parameters: {
+      type: "object",
+      required: ["count"],
+      properties: { count: { type: "integer" }, word: {}, todo: { type: "integer" } },
+    },
   });
 });
 
@@ -48,8 +52,12 @@ it("finds a tool by its command, but none of a set that the agent has not", () =
   expect(toolbox.byCommand(agent, "")).toBeUndefined();
 });
 
-it("reads valid arguments", () => {
-  expect(readArguments(ant, '{"count": 3}')).toEqual({ count: 3 });
+it.each([
+  ["as they are", '{"count": 3}', { input: { count: 3 }, todo: undefined }],
+  ["a number that is written as a text", '{"count": " 3 "}', { input: { count: 3 }, todo: undefined }],
+  ["with the todo that the call is for", '{"count": 3, "todo": 7}', { input: { count: 3 }, todo: 7 }],
+])("reads valid arguments: %s", (_how, json, read) => {
+  expect(readArguments(ant, json)).toEqual(read);
 });
 
 it.each([
@@ -58,7 +66,9 @@ it.each([
   ["null", "arguments"],
   ["{}", "count"],
   ['{"count":0}', "count"],
-  ['{"count":"3"}', "count"],
+  ['{"count":"three"}', 'count: found "three", expected a whole number, 1 or more'],
+  ['{"count":true}', "count"],
+  ['{"count":1,"todo":0}', "todo: found 0, expected a whole number from 1 to 2147483647"],
   ['{"count":1,"word":2}', "word"],
   ['{"count":1,"other":2}', "other"],
   ['{"count":1,"__proto__":{"word":"x"}}', "__proto__"],

@@ -18,6 +18,7 @@ import { Knowledge } from "../../src/database/knowledge.ts";
 import { MediaTable } from "../../src/database/media.ts";
 import { Renders } from "../../src/database/renders.ts";
 import { Rooms } from "../../src/database/rooms.ts";
+import { Todos } from "../../src/database/todos.ts";
 import { Turns } from "../../src/database/turns.ts";
 import { Uploads } from "../../src/database/uploads.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -54,6 +55,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     files,
     windows: { desks, sources: { search: searchSource } },
     knowledge: new Knowledge(database),
+    todos: new Todos(database),
     turns: new Turns(database, newKey()),
     renders: new Renders(database),
     view: new View(database, { clock, serverName: "test", rights: options.rights, defaultModel: () => "m", desks }),
