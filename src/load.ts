@@ -16,10 +16,14 @@ export async function loadAll<Thing>(folder: string, name: string): Promise<Thin
 
 /** What `system:` has before anybody writes to it: text by path. */
 export async function loadShipped(): Promise<Map<string, string>> {
-  const folder = new URL("./guides/", import.meta.url);
-  const names = (await readdir(folder)).filter((name) => name.endsWith(".md"));
-  const entries = names.map(
-    async (name) => [`/guides/${name}`, await readFile(new URL(name, folder), "utf8")] as const,
+  const folders = await Promise.all(["guides", "subagents"].map(textsOf));
+  return new Map(folders.flat());
+}
+
+async function textsOf(folder: string): Promise<(readonly [string, string])[]> {
+  const url = new URL(`./${folder}/`, import.meta.url);
+  const names = (await readdir(url)).filter((name) => name.endsWith(".md"));
+  return Promise.all(
+    names.map(async (name) => [`/${folder}/${name}`, await readFile(new URL(name, url), "utf8")] as const),
   );
-  return new Map(await Promise.all(entries));
 }

@@ -1,11 +1,12 @@
 import { BudgetBook } from "./agent/budget.ts";
-import { checkDefinition } from "./agent/definition.ts";
+import { definitionCheck } from "./agent/definition.ts";
 import { Desks } from "./agent/desk.ts";
 import { Guides } from "./agent/guides.ts";
 import { MeteredModel } from "./agent/metered-model.ts";
 import type { Mind } from "./agent/mind.ts";
 import { PrefixMeter } from "./agent/prefix.ts";
 import { searchSource } from "./agent/search-source.ts";
+import { SubAgents } from "./agent/subagent.ts";
 import { Submodels } from "./agent/submodel.ts";
 import type { AnyTool } from "./agent/tool.ts";
 import { Toolbox } from "./agent/toolbox.ts";
@@ -59,12 +60,13 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
     shipped,
     since: clock.now(),
     quotaMegabytes: config.files.quotaMegabytes,
-    check: checkDefinition,
+    check: definitionCheck(toolbox.names),
   });
+  const subAgents = new SubAgents(shipped, toolbox);
   const book = new BudgetBook(new Budgets(database), () => live.current);
   const counted = metrics.measured(liveModel(live, { clock, log, onRetry: metrics.modelRetried }), book, clock);
   const model = new MeteredModel({ model: counted, book, clock, log });
-  const desks = new Desks(database, files.stores, new Guides(shipped, serverName));
+  const desks = new Desks(database, files.stores, new Guides(shipped, serverName, subAgents));
   const view = new View(database, { clock, serverName, rights, defaultModel: () => live.current.model.name, desks });
   return {
     ...given,
@@ -76,6 +78,7 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
     uploads: new Uploads(database),
     view,
     toolbox,
+    subAgents,
     prefixes: new PrefixMeter(),
     renders: new Renders(database),
     model,

@@ -1,14 +1,30 @@
 import { messageOf, UserError } from "../lib/errors.ts";
+import { nearest } from "../lib/nearest.ts";
 import { type FilePath, formatPath } from "../vfs/path.ts";
 import { parseAgentSettings } from "./settings.ts";
+import { isSubAgentFile, parseSubAgent } from "./subagent.ts";
 
-/** Refuses an `agent.json` that could not be used, with all that is wrong with it. Other files are not looked at. */
-export function checkDefinition(file: FilePath, text: string | null): void {
-  if (file.share !== "agents" || !/^\/[^/]+\/agent\.json$/.test(file.path)) return;
-  const where = formatPath(file);
-  if (text === null) throw new UserError(`${where} cannot be used: it is no text.`);
-  parseAgentSettings(parseJson(text, where), where);
-}
+/**
+ * A check that refuses an `agent.json` or the file of a sub-agent that could not be used, with all that is wrong with
+ * it. Other files are not looked at.
+ * @param toolNames all tools there are
+ */
+export const definitionCheck =
+  (toolNames: readonly string[]) =>
+  (file: FilePath, text: string | null): void => {
+    const isSettings = file.share === "agents" && /^\/[^/]+\/agent\.json$/.test(file.path);
+    if (!isSettings && !isSubAgentFile(file)) return;
+    const where = formatPath(file);
+    if (text === null) throw new UserError(`${where} cannot be used: it is no text.`);
+    if (isSettings) return void parseAgentSettings(parseJson(text, where), where);
+    const unknown = parseSubAgent(file, text).tools.filter((name) => !toolNames.includes(name));
+    if (unknown.length === 0) return;
+    const hints = unknown.map((name) => {
+      const meant = nearest(name, toolNames);
+      return `  there is no tool ${name}${meant === undefined ? "" : `: did you mean ${meant}?`}`;
+    });
+    throw new UserError([`${where} cannot be used:`, ...hints].join("\n"));
+  };
 
 const parseJson = (text: string, where: string): unknown => {
   try {

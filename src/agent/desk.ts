@@ -99,7 +99,7 @@ export class Desks {
       changes,
       persona: always(persona, "persona"),
       scratchpad: always(pad, "scratchpad"),
-      guides: this.#guides.of(agent.name, files),
+      guides: this.#guides.of(agent, files),
       sources: windows.flatMap(({ open, sources, state }) => (open && state !== "minimized" ? sources : [])),
     };
   }

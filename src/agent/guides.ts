@@ -1,6 +1,9 @@
 import { guideTitle } from "../context/chat-interface.ts";
+import { subAgentsGuide } from "../context/subagent.ts";
 import type { DeskFile } from "../database/windows.ts";
 import type { AgentName } from "../lib/ids.ts";
+import type { Agent } from "./agent.ts";
+import { type SubAgents, subAgentsFolder } from "./subagent.ts";
 
 /** A text about how the agent's world works, as the agent is shown it. */
 export interface Guide {
@@ -8,8 +11,9 @@ export interface Guide {
   readonly text: string;
 }
 
+const folder = "/guides";
 /** The guide that everybody is shown first. */
-const firstGuide = "/guides/clevernet.md";
+const firstGuide = `${folder}/clevernet.md`;
 
 const heading = (text: string): string | undefined => /^#[ \t]+(\S.*)$/m.exec(text)?.[1];
 
@@ -17,28 +21,27 @@ const heading = (text: string): string | undefined => /^#[ \t]+(\S.*)$/m.exec(te
 export class Guides {
   readonly #shipped: ReadonlyMap<string, string>;
   readonly #serverName: string;
+  readonly #subAgents: SubAgents;
 
   /** `shipped`: texts by their paths in `system:`. */
-  constructor(shipped: ReadonlyMap<string, string>, serverName: string) {
-    this.#shipped = shipped;
+  constructor(shipped: ReadonlyMap<string, string>, serverName: string, subAgents: SubAgents) {
+    this.#shipped = new Map([...shipped].filter(([path]) => path.startsWith(`${folder}/`)));
     this.#serverName = serverName;
+    this.#subAgents = subAgents;
   }
 
-  /** Where guides are looked for that are not shipped. */
+  /** Where guides and sub-agents are looked for that are not shipped. */
   folders(agent: AgentName): { share: string; path: string }[] {
-    return [
-      { share: "system", path: "/guides" },
-      { share: "agents", path: `/${agent}/guides` },
-    ];
+    return [{ share: "system", path: folder }, subAgentsFolder, { share: "agents", path: `/${agent}${folder}` }];
   }
 
-  /** The first guide, other guides of the system, then the agent's own, each by its name. */
-  of(agent: AgentName, files: readonly DeskFile[]): Guide[] {
-    const written = (share: string, folder: string): [string, string][] =>
+  /** The first guide, other guides of the system, the agent's own, each by its name; last, whom it may delegate to. */
+  of(agent: Agent, files: readonly DeskFile[]): Guide[] {
+    const written = (share: string, where: string): [string, string][] =>
       files
-        .filter((file) => file.share === share && file.path.startsWith(`${folder}/`) && file.path.endsWith(".md"))
+        .filter((file) => file.share === share && file.path.startsWith(`${where}/`) && file.path.endsWith(".md"))
         .map((file) => [file.path, file.text ?? ""]);
-    const system = new Map([...this.#shipped, ...written("system", "/guides")]);
+    const system = new Map([...this.#shipped, ...written("system", folder)]);
     const first = system.get(firstGuide);
     system.delete(firstGuide);
     const named = ([path, text]: readonly [string, string]): Guide => ({
@@ -47,10 +50,12 @@ export class Guides {
     });
     const byPath = (entries: Iterable<[string, string]>) =>
       [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).filter(([, text]) => text.trim() !== "");
+    const subAgents = this.#subAgents.of(agent, files);
     return [
       ...(first === undefined ? [] : [{ title: guideTitle(this.#serverName), text: first }]),
       ...byPath(system).map(named),
-      ...byPath(written("agents", `/${agent}/guides`)).map(named),
+      ...byPath(written("agents", `/${agent.name}${folder}`)).map(named),
+      ...(subAgents.length > 0 ? [subAgentsGuide(subAgents)] : []),
     ];
   }
 }

@@ -16,6 +16,7 @@ import type { BudgetBook } from "./budget.ts";
 import type { MeteredModel } from "./metered-model.ts";
 import type { PrefixMeter } from "./prefix.ts";
 import type { Rights } from "./rights.ts";
+import type { SubAgents } from "./subagent.ts";
 import type { Submodels } from "./submodel.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { View } from "./view.ts";
@@ -39,6 +40,7 @@ export interface Mind {
   readonly renders: Renders;
   readonly view: View;
   readonly toolbox: Toolbox;
+  readonly subAgents: SubAgents;
   readonly prefixes: PrefixMeter;
   readonly model: MeteredModel;
   readonly submodels: Submodels;

@@ -7,19 +7,11 @@ import { formatPath, parsePath } from "../vfs/path.ts";
 export const modes = ["none", "read", "create", "update", "delete"] as const;
 export type Mode = (typeof modes)[number];
 
+/** Toolboxes of sub-agents: an agent that is not given one reaches its tools by delegation. */
+export const subAgentSets = ["planner", "librarian", "secretary", "architect", "dba", "artist"] as const;
+
 /** The toolboxes that an agent can be given. */
-export const toolSets = [
-  "core",
-  "memory",
-  "sandbox",
-  "web",
-  "planner",
-  "librarian",
-  "secretary",
-  "architect",
-  "dba",
-  "artist",
-] as const;
+export const toolSets = ["core", "memory", "sandbox", "web", ...subAgentSets] as const;
 export type ToolSet = (typeof toolSets)[number];
 
 const agentFlags = ["PreventParallelFunctionCalls", "PreventFunctionCallsWithoutThoughts"] as const;
@@ -82,6 +74,7 @@ const isTimeZone = (zone: string): boolean => {
 
 const seconds = "a whole number of seconds, 60 or more, or null for never";
 const prompt = "text, or null for none";
+const subAgentNames = "a list of names of sub-agents, such as planner and clerk, or null for all";
 const timeZone = "the name of a time zone, such as Europe/Berlin or UTC";
 const avatar = "an uploaded image as mxc://SERVER/ID, or null for none";
 
@@ -126,6 +119,8 @@ export const agentFields = {
   reloadEphemeris: yesOrNo.default(true),
   mode: oneOf(modes).default("create"),
   tools: z.array(oneOf(toolSets), `a list of ${toolSets.join(", ")}`).default(["core", "memory", "sandbox", "web"]),
+  /** Those that it may delegate to; null: all that there are. */
+  subAgents: z.array(name(subAgentNames), subAgentNames).nullable().default(null),
   /** The order in which the agent's world is written down. */
   layout: oneOf(["cacheable", "seed"]).default("cacheable"),
   /** Whether the model is shown images; one that turns out not to see is sent none. */

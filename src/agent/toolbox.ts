@@ -14,9 +14,18 @@ export class Toolbox {
     this.#tools = tools.toSorted((a, b) => a.name.localeCompare(b.name));
   }
 
-  /** What an agent has; with `names`, these tools, as its sub-agents have them. */
+  /** What an agent has; with `names`, these tools, as a sub-agent of it has them. */
   of(agent: Agent, names?: readonly string[]): readonly AnyTool[] {
-    return this.#tools.filter((tool) => (names ? names.includes(tool.name) : agent.settings.tools.includes(tool.set)));
+    return names ? this.named(names) : this.#tools.filter((tool) => agent.settings.tools.includes(tool.set));
+  }
+
+  /** Those of these names that there are. */
+  named(names: readonly string[]): readonly AnyTool[] {
+    return this.#tools.filter((tool) => names.includes(tool.name));
+  }
+
+  get names(): readonly string[] {
+    return this.#tools.map((tool) => tool.name);
   }
 
   /** What the model is offered: names carry the agent's suffix, which never changes. */

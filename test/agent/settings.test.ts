@@ -35,6 +35,7 @@ describe("agent settings", () => {
       reloadEphemeris: true,
       mode: "create",
       tools: ["core", "memory", "sandbox", "web"],
+      subAgents: null,
       layout: "cacheable",
       images: true,
       answer: "tool",

@@ -4,7 +4,9 @@ import { Desks } from "../../src/agent/desk.ts";
 import { Guides } from "../../src/agent/guides.ts";
 import type { Rights } from "../../src/agent/rights.ts";
 import { parseAgentSettings } from "../../src/agent/settings.ts";
+import { SubAgents } from "../../src/agent/subagent.ts";
 import { toolContext } from "../../src/agent/tool-context.ts";
+import { Toolbox } from "../../src/agent/toolbox.ts";
 import type { WindowAction } from "../../src/agent/window-action.ts";
 import { layout } from "../../src/context/layout.ts";
 import { Files } from "../../src/database/files.ts";
@@ -24,6 +26,8 @@ import { ScriptedModel, userText } from "../support/scripted-model.ts";
 
 const numbered = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => `line ${from + index}\n`).join("");
+
+const none = new SubAgents(new Map(), new Toolbox([]));
 
 onEachDatabase((database) => {
   let model: ScriptedModel;
@@ -53,7 +57,7 @@ onEachDatabase((database) => {
     const [share = "", rest = ""] = [path.slice(0, path.indexOf(":")), path.slice(path.indexOf(":") + 1)];
     return new Files(database()).write({ share, path: rest, contentType: "text/plain", text, owner });
   };
-  const newDesks = () => new Desks(database(), shares(database()).stores, new Guides(new Map(), "test"));
+  const newDesks = () => new Desks(database(), shares(database()).stores, new Guides(new Map(), "test", none));
   /** What one operation has. */
   const context = (key = newKey(), here = room) => {
     const origin = {
@@ -422,7 +426,7 @@ onEachDatabase((database) => {
 
   it("guides are the system's, with what admins laid over them, and the agent's own", async () => {
     const shipped = new Map([["/guides/clevernet.md", "shipped"]]);
-    const desks = new Desks(database(), shares(database()).stores, new Guides(shipped, "test"));
+    const desks = new Desks(database(), shares(database()).stores, new Guides(shipped, "test", none));
     const titles = async () => (await desks.of(agent, room)).guides.map(({ title, text }) => `${title}: ${text}`);
     expect(await titles()).toEqual(["Clevernet Matrix System on test: shipped"]);
     await write(`agents:/${agent.name}/guides/manners.md`, "# Manners\nBe kind.");

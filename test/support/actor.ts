@@ -1,4 +1,4 @@
-import { checkDefinition } from "../../src/agent/definition.ts";
+import { definitionCheck } from "../../src/agent/definition.ts";
 import type { AgentRow } from "../../src/database/agents.ts";
 import type { Database } from "../../src/database/connection.ts";
 import type { RoomId } from "../../src/lib/ids.ts";
@@ -6,13 +6,16 @@ import type { FileSystemParts } from "../../src/vfs/file-system.ts";
 import type { Actor } from "../../src/vfs/place.ts";
 import { openShares } from "../../src/vfs/shares.ts";
 
+/** Tools that sub-agents may have. */
+const toolNames = ["FS_Read", "FS_Find"];
+
 /** The shares of a bridge with one shipped guide, and room for 1 MB of files of each agent, user and room. */
 export const shares = (database: Database): FileSystemParts =>
   openShares(database, {
     shipped: new Map([["/guides/clevernet.md", "# Clevernet"]]),
     since: new Date("2026-01-01T00:00:00Z"),
     quotaMegabytes: 1,
-    check: checkDefinition,
+    check: definitionCheck(toolNames),
   });
 
 /** The agent's model at work for its owner in `roomId`, except for what `fields` say. */

@@ -7,6 +7,7 @@ import type { Mind } from "../../src/agent/mind.ts";
 import { PrefixMeter } from "../../src/agent/prefix.ts";
 import type { Rights } from "../../src/agent/rights.ts";
 import { searchSource } from "../../src/agent/search-source.ts";
+import { SubAgents } from "../../src/agent/subagent.ts";
 import { Submodels } from "../../src/agent/submodel.ts";
 import type { AnyTool } from "../../src/agent/tool.ts";
 import { Toolbox } from "../../src/agent/toolbox.ts";
@@ -43,7 +44,9 @@ export function mindOf(database: Database, options: MindOptions): Mind {
   const chat = createChatModel({ baseUrl: options.modelUrl, apiKey: "", clock, log });
   const model = new MeteredModel({ model: chat, book, clock, log });
   const files = shares(database);
-  const desks = new Desks(database, files.stores, new Guides(new Map(), "test"));
+  const toolbox = new Toolbox(options.tools);
+  const subAgents = new SubAgents(new Map(), toolbox);
+  const desks = new Desks(database, files.stores, new Guides(new Map(), "test", subAgents));
   return {
     clock,
     log,
@@ -59,7 +62,8 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     turns: new Turns(database, newKey()),
     renders: new Renders(database),
     view: new View(database, { clock, serverName: "test", rights: options.rights, defaultModel: () => "m", desks }),
-    toolbox: new Toolbox(options.tools),
+    toolbox,
+    subAgents,
     model,
     submodels: new Submodels(model, () => "fast"),
     book,
