@@ -77,7 +77,7 @@ async function carryOut(
     const { sources, taint } = state;
     const { todo } = prepared;
     const origin = originInTurn(agent, turn, wakes, { key: keyOfStep(state, step.n), sources, taint, todo, signal });
-    outcome = await operate(prepared, await toolContext(mind, origin), mind.history);
+    outcome = await operate(prepared, await toolContext(mind, origin));
   }
   const { outbox = [], sources = [], taint = [], endsTurn: ends = false, speaksIn, wakes: woken } = outcome;
   const result = render(functionResult(id, outcome.result));

@@ -1,4 +1,3 @@
-import type { History } from "../database/history.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { RoomId } from "../lib/ids.ts";
 import type { Agent } from "./agent.ts";
@@ -7,61 +6,95 @@ import { type Mode, modes } from "./settings.ts";
 import type { AnyTool, OperationKind, ToolContext } from "./tool.ts";
 
 /** A call that wants to be carried out. */
-export interface Call {
-  readonly agent: Agent;
-  /** The conversation it comes from. */
-  readonly roomId: RoomId;
+export interface Call
+  extends Pick<ToolContext, "agent" | "by" | "files" | "level" | "requesters" | "roomId" | "sources" | "taint"> {
   readonly tool: AnyTool;
   readonly input: Record<string, unknown>;
   readonly kind: OperationKind;
-  /** What those may do for whom the agent acts: the least of them. */
-  readonly level: Level;
-  /** A person's own command is asked for already: the mode, which guards against the agent's ideas, does not apply. */
-  readonly by: "model" | "person";
-  /** Rooms whose content the caller has seen. */
-  readonly sources: readonly RoomId[];
-  readonly files: ToolContext["files"];
 }
 
 /** What happens to a call: it is carried out, put to somebody who may decide, or refused. */
 export type Verdict =
   | { readonly decision: "run" }
-  | { readonly decision: "ask"; readonly reason: string }
+  | {
+      readonly decision: "ask";
+      readonly reason: string;
+      /** Those it is done for have no right to it: with a yes, it is done for who gave that. */
+      readonly lacksRights: boolean;
+    }
   | { readonly decision: "refuse"; readonly reason: string };
 
 const run: Verdict = { decision: "run" };
-const ask = (reason: string): Verdict => ({ decision: "ask", reason });
 const refuse = (reason: string): Verdict => ({ decision: "refuse", reason });
 
 const levelFor = (kind: OperationKind): Level => (kind === "read" ? "use" : "operate");
 
 const allows = (mode: Mode, kind: OperationKind): boolean => modes.indexOf(kind) <= modes.indexOf(mode);
 
-/** Whether something of this kind that is not the agent's `own` would be carried out here. */
-export const permits = (kind: OperationKind, { agent, by, level }: Pick<Call, "agent" | "by" | "level">): boolean =>
-  includesLevel(level, levelFor(kind)) && (by === "person" || allows(agent.settings.mode, kind));
+/** The mode that holds where a room has one of its own: the stricter of both. */
+export const modeIn = ({ settings }: Pick<Agent, "settings">, ofRoom: string | null): Mode => {
+  const room = modes.find((mode) => mode === ofRoom);
+  return room !== undefined && modes.indexOf(room) < modes.indexOf(settings.mode) ? room : settings.mode;
+};
+
+/** Whether something of this kind that is not the agent's `own` would be carried out here without asking. */
+export const permits = async (
+  kind: OperationKind,
+  { agent, by, level, roomId, rooms }: Pick<ToolContext, "agent" | "by" | "level" | "roomId" | "rooms">,
+): Promise<boolean> =>
+  includesLevel(level, levelFor(kind)) && (by === "person" || allows(modeIn(agent, await rooms.mode(roomId)), kind));
+
+/** Whether the call tells or changes something beyond the people of its conversation. */
+const reachesOutside = ({
+  tool,
+  input,
+  kind,
+  ...context
+}: Pick<Call, "files" | "input" | "kind" | "roomId" | "tool">) => {
+  const { reachesOutside: said, sendsTo } = tool;
+  if (said !== undefined) return typeof said === "function" ? said(input, context) : said;
+  const target = sendsTo?.(input, context);
+  return kind === "update" || kind === "delete" || (target !== undefined && target !== context.roomId);
+};
 
 /**
  * The one place where it is decided whether an operation is carried out: mode ∩ rights of those it is done for ∩
- * walls. What is refused tells the caller why.
+ * walls ∩ what untrusted text may cause. A person's own command is never put to another: they would only ask
+ * themselves. What is not carried out tells the caller, and those who are asked, why.
  */
-export async function gate(call: Call, database: { rooms: Rooms; history: History }): Promise<Verdict> {
-  const { agent, kind, level, tool } = call;
+export async function gate(call: Call, rooms: Pick<Rooms, "passage">): Promise<Verdict> {
+  const { agent, by, kind, level, requesters, roomId, sources, tool } = call;
   const target = tool.sendsTo?.(call.input, call);
+  const elsewhere = target !== undefined && target !== roomId;
   const ownAffair = typeof tool.own === "function" ? tool.own(call.input, call) : tool.own === true;
-  const own = ownAffair || (target !== undefined && target === call.roomId);
-  if (target !== undefined && target !== call.roomId) {
-    const audience = await database.rooms.humans(target);
-    if (!(await database.history.mayReadAll(audience, call.sources, agent.owner))) {
-      return refuse("the people in that room may not read everything that was shown to you in this turn");
-    }
-  }
-  const needed: Level = own && call.by === "model" ? "chat" : levelFor(kind);
-  if (!includesLevel(level, needed)) {
-    return refuse(`it needs the right to ${needed}, and those you act for have: ${level}`);
-  }
-  if (!own && call.by === "model" && !allows(agent.settings.mode, kind)) {
-    return ask(`it would ${kind} something, and your mode is ${agent.settings.mode}`);
-  }
-  return run;
+  const own = (ownAffair || target === roomId) && !elsewhere;
+  const needed: Level = own && by === "model" ? "chat" : levelFor(kind);
+  const lacksRights = !includesLevel(level, needed);
+  const rights = `it needs the right to ${needed}, and those it is done for (${requesters.join(", ")}) have: ${level}`;
+  if (!includesLevel(level, "chat") || (lacksRights && by === "person")) return refuse(rights);
+  if (own || (by === "person" && !elsewhere)) return run;
+
+  const {
+    mode: ofRoom,
+    heard,
+    mayRead,
+  } = await rooms.passage(roomId, { place: target ?? roomId, sources, owner: agent.owner });
+  const wall = `not everybody who will see it in ${placeName(target)} may read all that was shown here`;
+  if (elsewhere && !heard) return refuse(`nobody is in ${placeName(target)}`);
+  if (by === "person") return elsewhere && !mayRead ? refuse(wall) : run;
+  const mode = modeIn(agent, ofRoom);
+  // Those for whom it is done may have said it themselves: what they may not do is asked for in any case.
+  const taint = call.taint.filter((name) => !requesters.some((requester) => requester === name));
+  const reasons = [
+    ...(lacksRights ? [rights] : []),
+    ...(allows(mode, kind) ? [] : [`it would ${kind} something, and the mode here is ${mode}`]),
+    ...(elsewhere && !mayRead ? [wall] : []),
+    ...(taint.length > 0 && reachesOutside(call)
+      ? [`it reaches beyond this conversation, and untrusted text was read before: ${taint.join(", ")}`]
+      : []),
+  ];
+  return reasons.length === 0 ? run : { decision: "ask", reason: reasons.join("; "), lacksRights };
 }
+
+const placeName = (place: RoomId | undefined): string =>
+  place === undefined || place === "" ? "the agent's own files" : place;

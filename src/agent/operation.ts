@@ -1,4 +1,3 @@
-import type { History } from "../database/history.ts";
 import { UserError } from "../lib/errors.ts";
 import { isObject } from "../lib/json.ts";
 import type { Agent } from "./agent.ts";
@@ -34,24 +33,20 @@ export interface OperationRequest {
 }
 
 /** Passes the gate and runs; a refusal and a caller's mistake are results like any other. A bug is thrown. */
-export async function operate(request: OperationRequest, context: ToolContext, history: History): Promise<ToolOutcome> {
-  const outcome = await attempt(request, context, history);
+export async function operate(request: OperationRequest, context: ToolContext): Promise<ToolOutcome> {
+  const outcome = await attempt(request, context);
   const sources = [...(outcome.sources ?? []), ...context.files.sources];
   const taint = [...(outcome.taint ?? []), ...context.files.taint];
   return { ...outcome, sources: [...new Set(sources)], taint: [...new Set(taint)] };
 }
 
-async function attempt(
-  { tool, input }: OperationRequest,
-  context: ToolContext,
-  history: History,
-): Promise<ToolOutcome> {
+async function attempt({ tool, input }: OperationRequest, context: ToolContext): Promise<ToolOutcome> {
   try {
     const { todo, todos } = context;
     if (todo !== undefined && !(await todos.open(seatOf(context.agent, context.roomId), todo)))
       throw new UserError(`todo: there is no open todo ${todo} here.`);
     const kind = typeof tool.kind === "function" ? await tool.kind(input, context) : tool.kind;
-    const verdict = await gate({ ...context, tool, input, kind }, { rooms: context.rooms, history });
+    const verdict = await gate({ ...context, tool, input, kind }, context.rooms);
     if (verdict.decision === "run") return await tool.run(input, context, kind);
     return { result: `${tool.name} was not carried out: ${verdict.reason}.` };
   } catch (error) {

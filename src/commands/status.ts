@@ -1,5 +1,6 @@
 import type { Agent } from "../agent/agent.ts";
 import { type CommandContext, defineCommand, noInput } from "../agent/command.ts";
+import { modeIn } from "../agent/mode.ts";
 
 export const commands = [
   defineCommand({
@@ -13,15 +14,16 @@ export const commands = [
   }),
 ];
 
-async function statusOf(seen: Agent, { event, turns, directory, view, clock }: CommandContext): Promise<string> {
+async function statusOf(seen: Agent, { event, turns, directory, rooms, view, clock }: CommandContext): Promise<string> {
   // Another command may just have changed what the router has seen.
   const agent = (await directory.find(seen.name)) ?? seen;
   const turn = await turns.running({ agent: agent.name, roomId: event.roomId });
+  const mode = modeIn(agent, await rooms.mode(event.roomId));
   const seconds = turn ? Math.round((clock.now().getTime() - turn.startedAt.getTime()) / 1000) : 0;
   return [
     `**${agent.displayName}** (${agent.userId})`,
     `- model: ${view.modelOf(agent)}`,
-    `- mode: ${agent.settings.mode}`,
+    `- mode: ${mode}${mode === agent.settings.mode ? "" : ` (this room's; its own is ${agent.settings.mode})`}`,
     `- wakes by itself: ${agent.wakeUpTimerSeconds === null ? "never" : `after ${agent.wakeUpTimerSeconds} s without a turn`}`,
     turn ? `- at work here: turn ${turn.number} (${turn.reason}), for ${seconds} s` : "- at work here: no",
   ].join("\n");

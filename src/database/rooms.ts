@@ -40,6 +40,23 @@ export interface Misplaced {
   readonly what: "invite" | "kick";
 }
 
+/** What goes to a place: a room, a user ('@…'), or '' for the home of an agent of this owner. */
+interface Cargo {
+  readonly place: RoomId;
+  /** Whatever may be in it, as `may_read` names it. */
+  readonly sources: readonly RoomId[];
+  readonly owner: UserId;
+}
+
+interface Passage {
+  /** See `Rooms.mode`. */
+  readonly mode: string | null;
+  /** Somebody is there. */
+  readonly heard: boolean;
+  /** Everybody there may read all that may be in it. */
+  readonly mayRead: boolean;
+}
+
 export interface RoomSnapshot {
   readonly members: readonly MemberChange[];
   readonly state: readonly { readonly type: string; readonly content: Json; readonly sender: UserId }[];
@@ -166,6 +183,33 @@ export class Rooms {
       (sql) => sql`
         insert into rooms (room_id, kind) values (${roomId}, ${kind}) on conflict (room_id) do update set kind = excluded.kind`,
     );
+  }
+
+  /** The strictest mode that holds for agents in a room; null where each agent's own does. */
+  async mode(roomId: RoomId): Promise<string | null> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ mode: string | null }[]>`select mode from rooms where room_id = ${roomId}`,
+    );
+    return row?.mode ?? null;
+  }
+
+  async setMode(roomId: RoomId, mode: string | null): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        insert into rooms (room_id, mode) values (${roomId}, ${mode}) on conflict (room_id) do update set mode = excluded.mode`,
+    );
+  }
+
+  /** What has to be known of a room, and of the place that something goes to from there, before it is done. */
+  async passage(roomId: RoomId, { place, sources, owner }: Cargo): Promise<Passage> {
+    const [row] = await this.#database.run(
+      (sql) => sql<Passage[]>`
+        select (select mode from rooms where room_id = ${roomId}) as mode, cardinality(audience) > 0 as heard,
+          (select coalesce(bool_and(may_read(audience, s, ${owner})), true) from unnest(${[...sources]}::text[]) s) as "mayRead"
+        from (select audience_of(${place}, ${owner}) as audience) there`,
+    );
+    if (!row) throw new Error("a query without a table gave no row");
+    return row;
   }
 
   async controlRoom(): Promise<RoomId | undefined> {

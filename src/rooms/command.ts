@@ -149,7 +149,7 @@ function readLine(form: Commandable, line: string, prefix: string): Record<strin
 }
 
 async function runTool(agent: Agent, tool: AnyTool, line: string, context: CommandContext): Promise<Answer> {
-  const { event, message, prefix, history } = context;
+  const { event, message, prefix } = context;
   const { input, todo } = takeApart(readLine({ ...tool, input: inputOf(tool) }, line, prefix));
   const origin = {
     agent,
@@ -164,7 +164,7 @@ async function runTool(agent: Agent, tool: AnyTool, line: string, context: Comma
     todo,
     signal: new AbortController().signal,
   };
-  const outcome = await operate({ tool, input }, await toolContext(context, origin), history);
+  const outcome = await operate({ tool, input }, await toolContext(context, origin));
   const { outbox = [], wakes = [] } = outcome;
   return { text: textOf(outcome, outcome.speaksIn === event.roomId), outbox, wakes };
 }

@@ -24,7 +24,7 @@ export const tool = defineTool({
     const sections = sectionsOf(beginning(file.text, charactersMax));
     const of = file.text.length > charactersMax ? `the first ${charactersMax} characters of ` : "";
     const count = `${sections.length} ${sections.length === 1 ? "entry" : "entries"} of knowledge`;
-    if (!permits("create", context)) {
+    if (!(await permits("create", context))) {
       return {
         result: `${of}${formatPath(file)} would make ${count}. None was made: you may not create anything here.`,
       };

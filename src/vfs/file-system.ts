@@ -118,12 +118,12 @@ export class FileSystem {
   }
 
   /**
-   * Whether something is there that this operation did not make itself: for those who may write there, also where they
-   * may not read.
+   * Whether something is there that this operation did not make itself: for those who may write there, whatever was
+   * shown, and also where they may not read.
    */
   async exists(path: string): Promise<boolean> {
     const file = parsePath(path);
-    await this.#mayWrite(file);
+    await this.#parts.access.toWrite(file, { ...this.#actor, sources: [] });
     const [row] = await this.#store(file.share).read([file]);
     return row !== undefined && row.writeKey !== this.#keyFor(file);
   }

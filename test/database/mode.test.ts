@@ -1,12 +1,11 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type Call, gate, type Verdict } from "../../src/agent/mode.ts";
+import { type Call, gate, permits, type Verdict } from "../../src/agent/mode.ts";
 import { type Level, levels } from "../../src/agent/permissions.ts";
-import { modes } from "../../src/agent/settings.ts";
-import { type AnyTool, defineTool, operationKinds } from "../../src/agent/tool.ts";
-import { History } from "../../src/database/history.ts";
+import { type Mode, modes } from "../../src/agent/settings.ts";
+import { type AnyTool, defineTool, type OperationKind, operationKinds } from "../../src/agent/tool.ts";
 import { Rooms } from "../../src/database/rooms.ts";
-import { HOME, type RoomId } from "../../src/lib/ids.ts";
+import { HOME, type RoomId, type UserId } from "../../src/lib/ids.ts";
 import { tool as writeFile } from "../../src/tools/fs-write-file.ts";
 import { FileSystem } from "../../src/vfs/file-system.ts";
 import { actorOf, shares } from "../support/actor.ts";
@@ -14,184 +13,252 @@ import { makeAgent } from "../support/agents.ts";
 import { onEachDatabase } from "../support/database.ts";
 import { newKey, newRoom, newUser, setMember } from "../support/rows.ts";
 
-/** The table of the design: what has to be true of a call that sends nothing, by kind. */
-const needed: Record<(typeof operationKinds)[number], Level> = {
+const roomModes = [null, ...modes] as const;
+const bys = ["model", "person"] as const;
+/** Where a call sends something: nowhere, to where it is, to people who may read all that was shown, or who may not. */
+const targets = ["nowhere", "here", "open", "closed"] as const;
+
+interface Cell {
+  readonly mode: Mode;
+  readonly ofRoom: Mode | null;
+  readonly kind: OperationKind;
+  readonly level: Level;
+  readonly own: boolean;
+  readonly target: (typeof targets)[number];
+  readonly tainted: boolean;
+  readonly by: (typeof bys)[number];
+}
+
+const atLeast = (level: Level, least: Level) => levels.indexOf(level) >= levels.indexOf(least);
+const steps: Record<Mode, number> = { none: 0, read: 1, create: 2, update: 3, delete: 4 };
+const neededFor: Record<OperationKind, Level> = {
   read: "use",
   create: "operate",
   update: "operate",
   delete: "operate",
 };
-const allowedKinds: Record<(typeof modes)[number], readonly string[]> = {
-  none: [],
-  read: ["read"],
-  create: ["read", "create"],
-  update: ["read", "create", "update"],
-  delete: ["read", "create", "update", "delete"],
-};
-const reaches = (level: Level, least: Level) => levels.indexOf(level) >= levels.indexOf(least);
+
+/** Design, sections 9 and 12. */
+function designed({ mode, ofRoom, kind, level, own, target, tainted, by }: Cell): Verdict["decision"] {
+  const entitled = atLeast(level, neededFor[kind]);
+  if (by === "person") return entitled && target !== "closed" ? "run" : "refuse";
+  if (!atLeast(level, "chat")) return "refuse";
+  const elsewhere = target === "open" || target === "closed";
+  if (target === "here" || (own && !elsewhere)) return "run";
+  const beyondMode = steps[kind] > Math.min(steps[mode], ofRoom === null ? 4 : steps[ofRoom]);
+  const reaches = kind === "update" || kind === "delete" || elsewhere;
+  return !entitled || beyondMode || target === "closed" || (tainted && reaches) ? "ask" : "run";
+}
+
+const cellsOf = (mode: Mode, ofRoom: Mode | null, by: (typeof bys)[number]): Cell[] =>
+  operationKinds.flatMap((kind) =>
+    levels.flatMap((level) =>
+      targets.flatMap((target) =>
+        [true, false].flatMap((own) =>
+          [true, false].map((tainted) => ({ mode, ofRoom, by, kind, level, target, own, tainted })),
+        ),
+      ),
+    ),
+  );
 
 onEachDatabase((database) => {
   const [ann, bob] = [newUser(), newUser()];
-  /** Ann and Bob are in `both`, Ann alone in `here`, nobody in `empty`. */
-  const [here, both, empty] = [newRoom(), newRoom(), newRoom()];
+  /** Ann and Bob are in `both`, Ann alone in `alone` and in the rooms with modes, nobody in `empty`. */
+  const [alone, both, empty] = [newRoom(), newRoom(), newRoom()];
+  const here = new Map(roomModes.map((mode) => [mode, newRoom()]));
+  /** The statements that the gate asked for, and what they gave: each is asked once. */
+  const asked = new Map<string, ReturnType<Rooms["passage"]>>();
+  let statements = 0;
+  const rooms: Pick<Rooms, "passage"> = {
+    passage(...question) {
+      statements++;
+      const key = JSON.stringify(question);
+      const known = asked.get(key) ?? new Rooms(database()).passage(...question);
+      asked.set(key, known);
+      return known;
+    },
+  };
   beforeAll(async () => {
-    for (const [roomId, userId] of [
-      [here, ann],
-      [both, ann],
-      [both, bob],
-    ] as const)
-      await setMember(database(), roomId, userId, "join");
+    const joined = [...[...here.values(), alone, both].map((room) => [room, ann] as const), [both, bob] as const];
+    for (const [roomId, userId] of joined) await setMember(database(), roomId, userId, "join");
+    for (const [mode, room] of here) await new Rooms(database()).setMode(room, mode);
   });
 
-  const decide = (
-    tool: { kind: (typeof operationKinds)[number]; own?: AnyTool["own"]; sendsTo?: RoomId | undefined },
-    call: Partial<Omit<Call, "agent" | "tool">> & { mode?: (typeof modes)[number] },
-  ): Promise<Verdict> => {
-    const { sendsTo } = tool;
-    const definition = defineTool({
+  const toolOf = ({ kind, own, sendsTo, reachesOutside }: Given) =>
+    defineTool({
       name: "Test",
       set: "core",
       description: "A tool",
       repeatable: true,
       input: z.object({}),
       run: async () => ({ result: "" }),
-      kind: tool.kind,
-      ...(tool.own !== undefined && { own: tool.own }),
+      kind,
+      ...(own !== undefined && { own }),
       ...(sendsTo !== undefined && { sendsTo: () => sendsTo }),
+      ...(reachesOutside !== undefined && { reachesOutside }),
     });
+  interface Given {
+    readonly kind: OperationKind;
+    readonly own?: NonNullable<AnyTool["own"]>;
+    readonly sendsTo?: RoomId | undefined;
+    readonly reachesOutside?: NonNullable<AnyTool["reachesOutside"]>;
+  }
+  const decide = (tool: Given, call: Partial<Omit<Call, "agent" | "tool">> & { mode?: Mode } = {}) => {
     const { mode = "delete", ...rest } = call;
     const agent = makeAgent("helper", { mode });
+    const roomId = rest.roomId ?? alone;
     const defaults = {
-      roomId: here,
+      roomId,
       input: {},
       kind: tool.kind,
       level: "admin",
       by: "model",
-      sources: [here],
-      files: new FileSystem(shares(database()), actorOf(agent, here), newKey()),
+      requesters: [ann],
+      sources: [roomId],
+      taint: [],
+      files: new FileSystem(shares(database()), actorOf(agent, roomId), newKey()),
     } as const;
-    const parts = { rooms: new Rooms(database()), history: new History(database()) };
-    return gate({ ...defaults, ...rest, agent, tool: definition }, parts);
+    return gate({ ...defaults, ...rest, agent, tool: toolOf(tool) }, rooms);
   };
 
-  const cells = modes.flatMap((mode) =>
-    operationKinds.flatMap((kind) => levels.map((level) => ({ mode, kind, level }))),
-  );
-
-  it.each(cells)("a model's call: mode $mode, kind $kind, level $level", async ({ mode, kind, level }) => {
-    const run = allowedKinds[mode].includes(kind) && reaches(level, needed[kind]);
-    expect((await decide({ kind }, { mode, level })).decision === "run").toBe(run);
-  });
-
-  it.each(cells)("a person's command, in any mode: mode $mode, kind $kind, level $level", async (cell) => {
-    const { mode, kind, level } = cell;
-    const verdict = await decide({ kind }, { mode, level, by: "person" });
-    expect(verdict.decision === "run").toBe(reaches(level, needed[kind]));
-  });
-
-  it.each(cells)("a model's own affairs: mode $mode, kind $kind, level $level", async ({ mode, kind, level }) => {
-    expect((await decide({ kind, own: true }, { mode, level })).decision === "run").toBe(reaches(level, "chat"));
-  });
-
-  it.each(cells)("the answer into the own room: mode $mode, kind $kind, level $level", async (cell) => {
-    const { mode, kind, level } = cell;
-    expect((await decide({ kind, sendsTo: here }, { mode, level })).decision === "run").toBe(reaches(level, "chat"));
-  });
-
-  it.each(levels)("a person with the level %s needs the right to operate, whoever the tool concerns", async (level) => {
-    const run = reaches(level, "operate");
-    for (const tool of [{ own: true }, { sendsTo: here }]) {
-      const verdict = await decide({ kind: "create", ...tool }, { level, by: "person" });
-      expect(verdict.decision === "run").toBe(run);
+  const tables = modes.flatMap((mode) => roomModes.flatMap((ofRoom) => bys.map((by) => ({ mode, ofRoom, by }))));
+  it.each(tables)("mode $mode in a room of mode $ofRoom, by a $by: as designed", async ({ mode, ofRoom, by }) => {
+    const roomId = here.get(ofRoom) ?? alone;
+    const wrong: (Cell & { decision: string })[] = [];
+    for (const cell of cellsOf(mode, ofRoom, by)) {
+      const sendsTo = { nowhere: undefined, here: roomId, open: alone, closed: both }[cell.target];
+      const taint = cell.tainted ? ["@stranger:test"] : [];
+      const { decision } = await decide({ ...cell, sendsTo }, { ...cell, roomId, taint });
+      if (decision !== designed(cell)) wrong.push({ ...cell, decision });
     }
+    expect(wrong).toEqual([]);
+  });
+
+  it("asks the database nothing for the agent's own affairs and answers, and else once at most", async () => {
+    const count = async (...args: Parameters<typeof decide>) => {
+      const before = statements;
+      await decide(...args);
+      return statements - before;
+    };
+    expect(await count({ kind: "delete", own: true })).toBe(0);
+    expect(await count({ kind: "create", sendsTo: alone })).toBe(0);
+    expect(await count({ kind: "create" }, { by: "person" })).toBe(0);
+    expect(await count({ kind: "create" })).toBe(1);
+    expect(await count({ kind: "delete", sendsTo: both }, { mode: "none", taint: ["@stranger:test"] })).toBe(1);
+  });
+
+  it("names all that stands against it", async () => {
+    const call = { mode: "read", level: "chat", taint: ["@stranger:test", "rooms:/!r/media/evil.txt"] } as const;
+    const verdict = await decide({ kind: "create", sendsTo: both }, call);
+    expect(verdict).toMatchObject({ decision: "ask", lacksRights: true });
+    const { reason } = verdict as Extract<Verdict, { decision: "ask" }>;
+    for (const part of [ann, "right to operate", "mode here is read", both, "may read", ...call.taint])
+      expect(reason).toContain(part);
+  });
+
+  it("says whether those it is done for have no right to it, apart from the mode", async () => {
+    expect(await decide({ kind: "update" }, { mode: "read" })).toMatchObject({ decision: "ask", lacksRights: false });
+    expect(await decide({ kind: "update" }, { level: "use" })).toMatchObject({ decision: "ask", lacksRights: true });
+  });
+
+  it("of several levels the least is what is given, and nobody at all may do nothing", async () => {
+    expect(await decide({ kind: "create", own: true }, { level: "none", requesters: [] })).toMatchObject({
+      decision: "refuse",
+    });
+  });
+
+  describe("where untrusted text was read", () => {
+    const taint = ["@stranger:test"];
+    it("what the tool says counts for what it reaches", async () => {
+      const decision = async (...args: Parameters<typeof decide>) => (await decide(...args)).decision;
+      expect(await decision({ kind: "read", reachesOutside: true }, { taint })).toBe("ask");
+      expect(await decision({ kind: "read", reachesOutside: () => true }, { taint })).toBe("ask");
+      expect(await decision({ kind: "delete", reachesOutside: false }, { taint })).toBe("run");
+      expect(await decision({ kind: "read", reachesOutside: true })).toBe("run");
+    });
+
+    it("those for whom it is done are no strangers, others beside them are", async () => {
+      expect(await decide({ kind: "delete" }, { taint: [ann] })).toEqual({ decision: "run" });
+      const verdict = await decide({ kind: "delete" }, { taint: [ann, bob] });
+      expect(verdict).toMatchObject({ decision: "ask", reason: expect.stringContaining(bob) });
+      expect(verdict).toMatchObject({ reason: expect.not.stringContaining(ann) });
+    });
   });
 
   describe("a file that is written", () => {
-    const write = (path: string, mode: (typeof modes)[number], level: Level, by: Call["by"] = "model") =>
-      decide({ kind: "update", own: writeFile.own }, { mode, level, by, input: { path, content: "" } });
+    const write = (path: string, mode: Mode, level: Level, rest: Partial<Omit<Call, "agent" | "tool">> = {}) => {
+      const { own, sendsTo } = writeFile;
+      const agent = makeAgent("helper", { mode });
+      const files = new FileSystem(shares(database()), actorOf(agent, alone), newKey());
+      const call = { roomId: alone, kind: "update", by: "model", requesters: [ann], sources: [alone] } as const;
+      const tool = { ...toolOf({ kind: "update" }), ...(own !== undefined && { own }), ...(sendsTo && { sendsTo }) };
+      return gate({ ...call, taint: [], ...rest, agent, tool, level, files, input: { path, content: "" } }, rooms);
+    };
 
     it.each(modes)("is the agent's own affair where it is its scratchpad, in mode %s", async (mode) => {
       expect(await write("agents:/helper/scratchpad.txt", mode, "chat")).toEqual({ decision: "run" });
-      expect(await write("agents:/helper/scratchpad.txt", mode, "none")).toMatchObject({
-        decision: expect.stringMatching(/^(ask|refuse)$/),
-      });
+      expect(await write("agents:/helper/scratchpad.txt", mode, "none")).toMatchObject({ decision: "refuse" });
     });
 
-    it.each([
-      "agents:/helper/scratchpad.txt.old",
-      "agents:/helper/memory/NOW.md",
-      "agents:/other/scratchpad.txt",
-      "rooms:/helper/scratchpad.txt",
-    ])("is not where it is %s: there the mode and the rights count", async (path) => {
-      expect(await write(path, "create", "operate")).toMatchObject({
-        decision: expect.stringMatching(/^(ask|refuse)$/),
-        reason: expect.stringContaining("mode is create"),
+    it.each(["agents:/helper/scratchpad.txt.old", "agents:/other/scratchpad.txt", "rooms:/helper/scratchpad.txt"])(
+      "is not where it is %s: there the mode and the rights count",
+      async (path) => {
+        const of = (mode: Mode, level: Level) => write(path, mode, level, { sources: [] });
+        expect(await of("create", "operate")).toMatchObject({ decision: "ask", lacksRights: false });
+        expect(await of("update", "use")).toMatchObject({ decision: "ask", lacksRights: true });
+        expect(await of("update", "operate")).toEqual({ decision: "run" });
+      },
+    );
+
+    it("for people elsewhere asks where they may not read all that was shown", async () => {
+      expect(await write(`rooms:/${both}/a.md`, "delete", "operate")).toMatchObject({
+        decision: "ask",
+        reason: expect.stringContaining(`in ${both}`),
       });
-      expect(await write(path, "update", "use")).toMatchObject({
-        decision: expect.stringMatching(/^(ask|refuse)$/),
-        reason: expect.stringContaining("right to operate"),
-      });
-      expect(await write(path, "update", "operate")).toEqual({ decision: "run" });
+      expect(await write(`rooms:/${alone}/a.md`, "delete", "operate")).toEqual({ decision: "run" });
+      expect(await write(`users:/${bob}/a.md`, "delete", "operate")).toMatchObject({ decision: "ask" });
     });
 
     it("by a person's command needs the right to operate, also where it is the scratchpad", async () => {
-      expect(await write("agents:/helper/scratchpad.txt", "update", "use", "person")).toMatchObject({
-        decision: expect.stringMatching(/^(ask|refuse)$/),
+      expect(await write("agents:/helper/scratchpad.txt", "update", "use", { by: "person" })).toMatchObject({
+        decision: "refuse",
       });
     });
   });
 
-  describe("a send to another room", () => {
-    it("runs where its people may read everything that was shown", async () => {
-      expect(await decide({ kind: "create", sendsTo: here }, { roomId: both, sources: [both] })).toEqual({
-        decision: "run",
+  describe("what is sent elsewhere", () => {
+    it("asks where one of several sources is closed to those there", async () => {
+      expect(await decide({ kind: "create", sendsTo: both }, { sources: [both, alone] })).toMatchObject({
+        decision: "ask",
       });
-    });
-
-    it("is refused where one of them may not", async () => {
-      expect(await decide({ kind: "create", sendsTo: both }, { sources: [here] })).toMatchObject({
-        decision: expect.stringMatching(/^(ask|refuse)$/),
-        reason: expect.stringContaining("may not read"),
-      });
-    });
-
-    it("is refused where one of several sources is closed to them", async () => {
-      const verdict = await decide({ kind: "create", sendsTo: both }, { sources: [both, here] });
-      expect(verdict).toMatchObject({ decision: expect.stringMatching(/^(ask|refuse)$/) });
+      expect(await decide({ kind: "create", sendsTo: both }, { sources: [both] })).toEqual({ decision: "run" });
     });
 
     it("is refused where nobody is there to read it", async () => {
-      expect(await decide({ kind: "create", sendsTo: empty }, {})).toMatchObject({
-        decision: expect.stringMatching(/^(ask|refuse)$/),
-      });
+      expect(await decide({ kind: "create", sendsTo: empty })).toMatchObject({ decision: "refuse" });
     });
 
-    it("from home is refused where somebody else than the owner would read it", async () => {
-      const verdict = await decide({ kind: "create", sendsTo: here }, { roomId: HOME, sources: [HOME] });
-      expect(verdict).toMatchObject({ decision: expect.stringMatching(/^(ask|refuse)$/) });
+    it("goes to one user as to a room of theirs", async () => {
+      const to = (userId: UserId) => decide({ kind: "create", sendsTo: userId as string as RoomId });
+      expect(await to(ann)).toEqual({ decision: "run" });
+      expect(await to(bob)).toMatchObject({ decision: "ask" });
     });
 
-    it("is no own affair: the mode counts", async () => {
-      const call = { roomId: both, sources: [both], mode: "read" } as const;
-      expect(await decide({ kind: "create", sendsTo: here }, call)).toMatchObject({
-        decision: expect.stringMatching(/^(ask|refuse)$/),
-        reason: expect.stringContaining("mode is read"),
-      });
+    it("from home asks where somebody else than the owner would read it", async () => {
+      const call = { roomId: HOME, sources: [HOME] };
+      expect(await decide({ kind: "create", sendsTo: alone }, call)).toMatchObject({ decision: "ask" });
     });
+  });
 
-    it("is no own affair: the right to chat is not enough", async () => {
-      const call = { roomId: both, sources: [both], level: "chat" } as const;
-      expect(await decide({ kind: "create", sendsTo: here }, call)).toMatchObject({
-        decision: expect.stringMatching(/^(ask|refuse)$/),
-        reason: expect.stringContaining("right to operate"),
-      });
-    });
-
-    it("is held back by walls for a person too, whatever their rights", async () => {
-      const call = { by: "person", level: "admin", sources: [here] } as const;
-      expect(await decide({ kind: "create", sendsTo: both }, call)).toMatchObject({
-        decision: expect.stringMatching(/^(ask|refuse)$/),
-      });
-    });
+  it("what a tool may do besides is what the gate would let through", async () => {
+    const table = new Rooms(database());
+    const [reading, any] = [here.get("read") ?? alone, here.get(null) ?? alone];
+    const may = (roomId: RoomId, level: Level, by: (typeof bys)[number]) =>
+      permits("create", { agent: makeAgent("helper", { mode: "create" }), by, level, roomId, rooms: table });
+    expect(await may(any, "operate", "model")).toBe(true);
+    expect(await may(any, "use", "model")).toBe(false);
+    expect(await may(reading, "operate", "model")).toBe(false);
+    expect(await may(reading, "operate", "person")).toBe(true);
+    expect(await may(reading, "use", "person")).toBe(false);
   });
 });
