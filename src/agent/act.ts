@@ -89,6 +89,7 @@ async function carryOut(
     outbox,
     wakes: woken,
     ephemeris: [result],
+    subAgent: state.frame.subAgent,
     sources,
     taint,
     ends: endsTurn(ends),

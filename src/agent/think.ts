@@ -83,6 +83,7 @@ export async function think(
     result: thinking,
     outbox: speech,
     ephemeris: [...notes, ...entriesOf(state, thinking)].map((entry) => render(entry)),
+    subAgent: frame.subAgent,
     usage: { ...completion.usage, ...sent, model: frame.model, milliseconds, reservation },
     sources: state.sources,
     taint: state.taint,

@@ -29,15 +29,22 @@ const fenced = (text: string): string => {
   return `${fence}xml\n${text}\n${fence}`;
 };
 
+/** An entry of the ephemeris with the sub-agents whose it is, from the outermost: `planner/clerk`. */
+interface ThoughtsRoomEntry {
+  readonly entry: Element;
+  readonly subAgent: string | null;
+}
+
 /**
- * Entries as Markdown for the thoughts room: thoughts as `NAME (MXID): text`, everything else as LMML code.
- * Whatever a call or a result holds, it stays inside its code block.
+ * Entries as Markdown for the thoughts room: thoughts as `NAME (MXID): text`, everything else as LMML code, below
+ * that name where somebody else begins. Whatever a call or a result holds, it stays inside its code block.
  */
-export const thoughtsRoomText = (displayName: string, userId: string, entries: readonly Element[]): string =>
+export const thoughtsRoomText = (displayName: string, userId: string, entries: readonly ThoughtsRoomEntry[]): string =>
   entries
-    .map((entry) =>
-      entry.name === "thought" && typeof entry.children === "string"
-        ? `${displayName} (${userId}): ${entry.children}`
-        : fenced(render(entry)),
-    )
+    .flatMap(({ entry, subAgent }, index) => {
+      const who = `${[displayName, ...(subAgent?.split("/") ?? [])].join(" / ")} (${userId}):`;
+      if (entry.name === "thought" && typeof entry.children === "string") return `${who} ${entry.children}`;
+      const goesOn = (entries[index - 1]?.subAgent ?? null) === subAgent;
+      return goesOn ? fenced(render(entry)) : [who, fenced(render(entry))];
+    })
     .join("\n\n");

@@ -21,10 +21,10 @@ export class History {
   }
 
   /** Thoughts and calls that the agent's thoughts room has not been shown, oldest first. */
-  untold(agent: AgentName, limit: number): Promise<{ id: number; entry: string }[]> {
+  untold(agent: AgentName, limit: number): Promise<{ id: number; entry: string; subAgent: string | null }[]> {
     return this.#database.run(
-      (sql) => sql<{ id: number; entry: string }[]>`
-        select e.id, e.entry from ephemeris e join agents a on a.user_id = e.user_id
+      (sql) => sql<{ id: number; entry: string; subAgent: string | null }[]>`
+        select e.id, e.entry, e.sub_agent as "subAgent" from ephemeris e join agents a on a.user_id = e.user_id
         where a.name = ${agent} and e.id > a.thoughts_posted order by e.id limit ${limit}`,
     );
   }

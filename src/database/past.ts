@@ -35,7 +35,7 @@ export class Past {
   async thoughts({ userId, owner, here }: Seat, count: number): Promise<string[]> {
     const rows = await this.#database.run(
       (sql) => sql<{ entry: string }[]>`
-        select entry from (select * from ephemeris where user_id = ${userId} order by id desc limit 500) recent
+        select entry from (select * from ephemeris where user_id = ${userId} and sub_agent is null order by id desc limit 500) recent
         where (
           select bool_and(s = ${here} or may_read(audience_of(${here}, ${owner}), s, ${owner}))
           from unnest(sources || room_id::text) as s)

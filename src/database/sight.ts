@@ -124,7 +124,7 @@ export async function see(database: Database, look: Look): Promise<Seen> {
       ), thoughts as (
         select id, entry, created_at as at from (
           select * from ephemeris
-          where user_id = ${userId} and turn_id <> ${look.turnId}
+          where user_id = ${userId} and sub_agent is null and turn_id <> ${look.turnId}
             and id > coalesce(((select log from remembered)->'from'->>'ephemeris')::float8, 0) and (${look.since}::timestamptz is null or created_at >= ${look.since})
           order by id desc limit 500
         ) recent

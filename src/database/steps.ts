@@ -28,6 +28,8 @@ export interface StepCommit {
   readonly outbox?: readonly OutboxDraft[];
   /** LMML elements for the ephemeris, in order. */
   readonly ephemeris?: readonly string[];
+  /** They are a sub-agent's: shown to people, and not to the agent. */
+  readonly subAgent?: string | undefined;
   readonly usage?: StepUsage | undefined;
   /** Rooms that were rendered for this step. */
   readonly sources?: readonly RoomId[];
@@ -87,8 +89,8 @@ export async function commitSteps(
   const used = steps.flatMap(({ n, usage }) => (usage ? [{ n, ...usage }] : []));
   // Only one step of those that are written together may have called a model.
   const usage = used.find(({ reservation }) => reservation !== undefined);
-  const entries = steps.flatMap(({ n, ephemeris = [] }) =>
-    ephemeris.map((entry, index) => ({ n, part: index + 1, entry })),
+  const entries = steps.flatMap(({ n, ephemeris = [], subAgent = null }) =>
+    ephemeris.map((entry, index) => ({ n, part: index + 1, entry, subAgent })),
   );
   const wakes = steps.flatMap((step) => step.wakes ?? []);
   const results = steps.map(({ n, name, result }) => ({ n, name, result }));
@@ -130,10 +132,10 @@ export async function commitSteps(
         ), ${usage === undefined ? sql`` : sql`${settleReservation(sql, usage.reservation, spentBy(usage), "live")},`}
         ${wakes.length === 0 ? sql`` : sql`${insertWakes(sql, wakes, "live", wakes[0]?.chain ?? "")},`}
         thought as (
-          insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources, taint)
-          select a.user_id, live.room_id, live.id, e.n, e.part, e.entry, live.sources, live.taint
+          insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sub_agent, sources, taint)
+          select a.user_id, live.room_id, live.id, e.n, e.part, e.entry, e."subAgent", live.sources, live.taint
           from live join agents a on a.name = live.agent,
-            jsonb_to_recordset(${sql.json(entries)}) as e(n integer, part integer, entry text)
+            jsonb_to_recordset(${sql.json(entries)}) as e(n integer, part integer, entry text, "subAgent" text)
           order by e.n, e.part
           on conflict do nothing
         ), sending as (

@@ -79,7 +79,7 @@ export class ThoughtsRooms {
       const text = thoughtsRoomText(
         agent.displayName,
         agent.userId,
-        entries.map(({ entry }) => parse(entry)),
+        entries.map(({ entry, subAgent }) => ({ entry: parse(entry), subAgent })),
       );
       const drafts = utter({
         sender: client.botUserId,

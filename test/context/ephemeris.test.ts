@@ -47,7 +47,7 @@ test("the thoughts room shows thoughts after the name, and calls and results as 
     thought(at, "I look it up."),
     functionCall("fc1", "Look_x", { path: "a" }),
     functionResult("fc1", "found"),
-  ];
+  ].map((entry) => ({ entry, subAgent: null }));
   expect(thoughtsRoomText("Helper", "@agent_helper:example.org", entries)).toBe(
     [
       "Helper (@agent_helper:example.org): I look it up.",
@@ -57,13 +57,33 @@ test("the thoughts room shows thoughts after the name, and calls and results as 
   );
 });
 
+test("the thoughts room names the sub-agents whose thoughts, calls and results it shows", () => {
+  const entries = [
+    { entry: functionCall("fc1", "delegate_x", {}), subAgent: null },
+    { entry: thought(at, "I ask."), subAgent: "planner" },
+    { entry: functionCall("fc1.1", "delegate_x", {}), subAgent: "planner" },
+    { entry: functionCall("fc1.1.1", "FS_Read_x", {}), subAgent: "planner/clerk" },
+    { entry: functionResult("fc1.1.1", "text"), subAgent: "planner/clerk" },
+    { entry: functionResult("fc1", "done"), subAgent: null },
+  ];
+  const named = thoughtsRoomText("Helper", "@h:example.org", entries).split("\n\n");
+  expect(named.filter((line) => !line.startsWith("```"))).toEqual([
+    "Helper / planner (@h:example.org): I ask.",
+    "Helper / planner / clerk (@h:example.org):",
+    "Helper (@h:example.org):",
+  ]);
+});
+
 test("nothing in a call or result gets out of its code block", () => {
   const text = fc
     .array(fc.oneof(hostileText, fc.constantFrom("\n```\n", "````", "\n~~~\n", "`")))
     .map((pieces) => pieces.join(""));
   fc.assert(
     fc.property(text, (content) => {
-      const tokens = new MarkdownIt().parse(thoughtsRoomText("A", "@a:b", [functionResult("fc1", content)]), {});
+      const tokens = new MarkdownIt().parse(
+        thoughtsRoomText("A", "@a:b", [{ entry: functionResult("fc1", content), subAgent: null }]),
+        {},
+      );
       expect(tokens.map(({ type }) => type)).toEqual(["fence"]);
     }),
   );
