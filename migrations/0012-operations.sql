@@ -48,6 +48,7 @@ create index operations_of_conversation on operations (agent, room_id, id);
 create index operations_of_turn on operations (turn_id, n) where turn_id is not null;
 create index operations_by_card on operations (card_key) where card_key is not null;
 create index operations_asked on operations (expires_at) where state = 'asked';
+create index operations_open on operations (agent, room_id) where state in ('asked', 'running');
 
 -- A parked turn waits for a decision; a ready one has it and waits to go on.
 alter table turns drop constraint turns_state_check;

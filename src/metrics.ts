@@ -4,8 +4,8 @@ import type { Backlog } from "./database/backlog.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { ChatModel } from "./model/chat.ts";
 
-/** What became of a turn: `left` is left to the next start, or to another process. */
-export type TurnOutcome = "done" | "failed" | "stopped" | "left";
+/** What became of a turn: `parked` waits for people, `left` is left to the next start, or to another process. */
+export type TurnOutcome = "done" | "parked" | "failed" | "stopped" | "left";
 
 const seconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 

@@ -15,6 +15,7 @@ import { Budgets } from "./database/budgets.ts";
 import type { Database } from "./database/connection.ts";
 import { Knowledge } from "./database/knowledge.ts";
 import { MediaTable } from "./database/media.ts";
+import { Operations } from "./database/operations.ts";
 import { Renders } from "./database/renders.ts";
 import { Todos } from "./database/todos.ts";
 import { Uploads } from "./database/uploads.ts";
@@ -75,6 +76,7 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
     todos,
     windows: { desks, sources: { search: searchSource } },
     media: new MediaTable(database),
+    operations: new Operations(database),
     uploads: new Uploads(database),
     view,
     toolbox,

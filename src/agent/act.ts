@@ -6,10 +6,10 @@ import type { RoomId } from "../lib/ids.ts";
 import { parse } from "../lmml/parse.ts";
 import { render } from "../lmml/render.ts";
 import type { ToolCall } from "../model/completion.ts";
-import { operate, outcomeUnknown, prepare } from "./operation.ts";
+import { prepare } from "./operation.ts";
+import { type Performed, perform } from "./perform.ts";
 import type { Thinking } from "./think.ts";
-import type { ToolOutcome } from "./tool.ts";
-import { originInTurn, toolContext } from "./tool-context.ts";
+import { originInTurn } from "./tool-context.ts";
 import { addSources, addTaint, announce, callId, keyOfStep, type TurnState } from "./turn-state.ts";
 
 /** What is kept of an operation. */
@@ -26,7 +26,10 @@ interface Acting {
 const refusedForThought = `Not carried out: ${thinkBeforeCalling}`;
 const refusedForCompany = `Not carried out: ${oneCallAtATime}`;
 
-/** Carries out what a step asked for, in order. Returns the waiting conversations if that ends the turn. */
+/**
+ * Carries out what a step asked for, in order. Returns the waiting conversations if that ends the turn. Throws `Parked`
+ * where people have to be asked.
+ */
 export async function act(
   state: TurnState,
   thinking: Thinking,
@@ -65,26 +68,26 @@ async function carryOut(
   endsTurn: (ends: boolean) => boolean,
 ): Promise<{ acting: Acting; waiting: Conversation[] }> {
   const { mind, agent, turn, journal, signal } = state;
-  const name = `call ${call.name}`;
-  const step = journal.take<Acting>(name);
+  const step = journal.take<Acting>(`call ${call.name}`);
   if (step.done) return { acting: step.done, waiting: [] };
   const prepared = refusal === undefined ? prepare(mind.toolbox, agent, call, state.frame.tools) : { refusal };
-  let outcome: ToolOutcome;
-  if ("refusal" in prepared) outcome = { result: prepared.refusal };
-  else if (step.interrupted && !prepared.tool.repeatable) outcome = { result: outcomeUnknown };
+  let performed: Performed;
+  // What is no call of a tool is no operation.
+  if ("refusal" in prepared) performed = { outcome: { result: prepared.refusal } };
   else {
-    if (!prepared.tool.repeatable) await journal.begin(step.n, name);
     const { sources, taint } = state;
     const { todo } = prepared;
     const origin = originInTurn(agent, turn, wakes, { key: keyOfStep(state, step.n), sources, taint, todo, signal });
-    outcome = await operate(prepared, await toolContext(mind, origin));
+    performed = await perform(state, step, id, prepared, origin);
   }
-  const { outbox = [], sources = [], taint = [], endsTurn: ends = false, speaksIn, wakes: woken } = outcome;
+  const { outcome, operation, card = [] } = performed;
+  const { sources = [], taint = [], endsTurn: ends = false, speaksIn, wakes: woken } = outcome;
+  const outbox = [...(outcome.outbox ?? []), ...card];
   const result = render(functionResult(id, outcome.result));
   const acting: Acting = { result, spoke: speaksIn === turn.roomId, ends, sources, taint };
   const waiting = await journal.commit({
     n: step.n,
-    name,
+    name: step.name,
     result: acting,
     outbox,
     wakes: woken,
@@ -92,6 +95,7 @@ async function carryOut(
     subAgent: state.frame.subAgent,
     sources,
     taint,
+    operation,
     ends: endsTurn(ends),
   });
   announce(state, outbox, woken);

@@ -3,7 +3,7 @@ import type { Audit } from "../database/audit.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { RoomContext } from "../database/rooms.ts";
-import type { WakeDraft } from "../database/routing.ts";
+import type { Effects, WakeDraft } from "../database/routing.ts";
 import type { MatrixClient } from "../matrix/client.ts";
 import type { Message } from "../matrix/message.ts";
 import type { Agent } from "./agent.ts";
@@ -51,6 +51,8 @@ export interface Answer {
   readonly outbox?: readonly OutboxDraft[];
   /** Agents that go on from here. */
   readonly wakes?: readonly WakeDraft[];
+  /** What was done by it, where it is a tool's. */
+  readonly operation?: Effects["operation"];
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { History } from "../database/history.ts";
 import type { Knowledge } from "../database/knowledge.ts";
 import type { MediaTable } from "../database/media.ts";
+import type { Operations } from "../database/operations.ts";
 import type { Renders } from "../database/renders.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { Conversation } from "../database/routing.ts";
@@ -37,6 +38,7 @@ export interface Mind {
   readonly media: MediaTable;
   readonly uploads: Uploads;
   readonly turns: Turns;
+  readonly operations: Operations;
   readonly renders: Renders;
   readonly view: View;
   readonly toolbox: Toolbox;
@@ -51,8 +53,8 @@ export interface Mind {
   readonly onWoken: (conversations: readonly Conversation[]) => void;
   /** Said in the control room, once for a key. */
   readonly tellOperators: (text: string, key: string) => void;
-  /** A turn has ended here: `left` is left to another process, or to the next start. */
-  readonly onTurnEnded: (outcome: "done" | "failed" | "stopped" | "left", milliseconds: number) => void;
+  /** A turn is not at work here any more: `left` is left to another process, or to the next start. */
+  readonly onTurnEnded: (outcome: "done" | "parked" | "failed" | "stopped" | "left", milliseconds: number) => void;
   /** The agent has thought or done something: a step was written down. */
   readonly onThought: (agent: AgentName) => void;
   /** The agent has read its room up to this event; `answered` says whether its answer already tells so. */

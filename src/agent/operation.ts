@@ -1,9 +1,14 @@
+import { beginning } from "../context/measure.ts";
+import type { Json } from "../database/connection.ts";
+import type { OperationCall } from "../database/operations.ts";
 import { UserError } from "../lib/errors.ts";
-import { isObject } from "../lib/json.ts";
+import { digest } from "../lib/ids.ts";
+import { canonicalJson, isObject } from "../lib/json.ts";
+import { render } from "../lmml/render.ts";
 import type { Agent } from "./agent.ts";
 import { seatOf } from "./desk.ts";
-import { gate } from "./mode.ts";
-import type { AnyTool, ToolContext, ToolOutcome } from "./tool.ts";
+import { gate, type Verdict } from "./mode.ts";
+import type { AnyTool, OperationKind, ToolContext, ToolOutcome } from "./tool.ts";
 import { type Arguments, readArguments, type Toolbox } from "./toolbox.ts";
 
 /** A model's call, before anybody has looked at it. */
@@ -13,8 +18,10 @@ export interface ModelCall {
   readonly arguments: string;
 }
 
+export type OperationRequest = { readonly tool: AnyTool } & Arguments;
+
 /** The call with its tool and a valid input, or what is wrong with it. */
-export type Prepared = ({ readonly tool: AnyTool } & Arguments) | { readonly refusal: string };
+export type Prepared = OperationRequest | { readonly refusal: string };
 
 /** `tools`: names of those that the caller has; undefined is all that the agent has. */
 export function prepare(toolbox: Toolbox, agent: Agent, call: ModelCall, tools?: readonly string[]): Prepared {
@@ -27,37 +34,129 @@ export function prepare(toolbox: Toolbox, agent: Agent, call: ModelCall, tools?:
   }
 }
 
-export interface OperationRequest {
-  readonly tool: AnyTool;
-  readonly input: Record<string, unknown>;
+/** What the gate says to a call, and what kind it found it to be. */
+export interface Examined {
+  readonly kind: OperationKind;
+  readonly verdict: Verdict;
 }
 
-/** Passes the gate and runs; a refusal and a caller's mistake are results like any other. A bug is thrown. */
-export async function operate(request: OperationRequest, context: ToolContext): Promise<ToolOutcome> {
-  const outcome = await attempt(request, context);
-  const sources = [...(outcome.sources ?? []), ...context.files.sources];
-  const taint = [...(outcome.taint ?? []), ...context.files.taint];
-  return { ...outcome, sources: [...new Set(sources)], taint: [...new Set(taint)] };
-}
-
-async function attempt({ tool, input }: OperationRequest, context: ToolContext): Promise<ToolOutcome> {
+/** Asks the gate. A caller's mistake that shows already here is refused by it. */
+export async function examine({ tool, input }: OperationRequest, context: ToolContext): Promise<Examined> {
+  let kind: OperationKind = "read";
   try {
     const { todo, todos } = context;
     if (todo !== undefined && !(await todos.open(seatOf(context.agent, context.roomId), todo)))
       throw new UserError(`todo: there is no open todo ${todo} here.`);
-    const kind = typeof tool.kind === "function" ? await tool.kind(input, context) : tool.kind;
-    const verdict = await gate({ ...context, tool, input, kind }, context.rooms);
-    if (verdict.decision === "run") return await tool.run(input, context, kind);
-    return { result: `${tool.name} was not carried out: ${verdict.reason}.` };
+    kind = typeof tool.kind === "function" ? await tool.kind(input, context) : tool.kind;
+    return { kind, verdict: await gate({ ...context, tool, input, kind }, context.rooms) };
   } catch (error) {
-    if (error instanceof UserError) return { result: `${tool.name} was not carried out: ${error.message}` };
+    if (error instanceof UserError) return { kind, verdict: { decision: "refuse", reason: error.message } };
     throw error;
   }
 }
 
+/** How an operation has ended, and what its caller is told. */
+export interface Ended {
+  readonly state: "done" | "failed" | "refused" | "expired" | "unknown";
+  readonly outcome: ToolOutcome;
+  /** Why it is not done. */
+  readonly error?: string;
+}
+
+const notCarriedOut = (tool: AnyTool, why: string): string =>
+  `${tool.name} was not carried out: ${why}${/[.!?]$/.test(why) ? "" : "."}`;
+
+export const refused = (tool: AnyTool, why: string, state: Ended["state"] = "refused"): Ended => ({
+  state,
+  outcome: { result: notCarriedOut(tool, why) },
+  error: why,
+});
+
 /** What is said of an operation that was under way when the process died. */
 export const outcomeUnknown =
   "The outcome is unknown: this was under way when the bridge was interrupted, and it was not repeated. Look before you try it again.";
+
+export const unknown: Ended = { state: "unknown", outcome: { result: outcomeUnknown } };
+
+/**
+ * Carries out what the gate has let through. A caller's mistake is a result like any other; a bug is thrown, and so is
+ * the reason of a signal that is aborted meanwhile: a tool that does not mind the signal is left behind.
+ */
+export async function operate(
+  { tool, input }: OperationRequest,
+  kind: OperationKind,
+  context: ToolContext,
+): Promise<Ended> {
+  let ended: Ended;
+  try {
+    ended = { state: "done", outcome: await unlessAborted(context.signal, () => tool.run(input, context, kind)) };
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    ended = refused(tool, error.message, "failed");
+  }
+  return withSources(ended, context);
+}
+
+/** Counts what the files show that were read for it. */
+export function withSources(ended: Ended, { files }: ToolContext): Ended {
+  const { outcome } = ended;
+  const sources = [...new Set([...(outcome.sources ?? []), ...files.sources])];
+  const taint = [...new Set([...(outcome.taint ?? []), ...files.taint])];
+  return { ...ended, outcome: { ...outcome, sources, taint } };
+}
+
+async function unlessAborted<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([work(), aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+const summaryMax = 160;
+
+/** The call as its record has it. */
+export function describe(
+  { tool, input, todo }: OperationRequest,
+  kind: OperationKind,
+  { key, requesters }: Pick<ToolContext, "key" | "requesters">,
+): OperationCall {
+  return {
+    key,
+    tool: tool.name,
+    kind,
+    summary: oneLine(tool.summarise?.(input) ?? valuesOf(tool, input)),
+    input: input as Json,
+    inputHash: hashOf({ tool, input }),
+    requesters,
+    ...(todo !== undefined && { todo }),
+  };
+}
+
+/** An approval counts for exactly this. */
+export const hashOf = ({ tool, input }: Pick<OperationRequest, "tool" | "input">): string => digest(tool.name, canonicalJson(input));
+
+/** What the caller is told, as text. */
+export const resultText = ({ result }: ToolOutcome): string => (typeof result === "string" ? result : render(result));
+
+/** The input's values, in the order of its fields. */
+const valuesOf = (tool: AnyTool, input: Readonly<Record<string, unknown>>): string =>
+  Object.keys(tool.input.shape)
+    .flatMap((field) => input[field] ?? [])
+    .map((value) => (typeof value === "string" ? value : (JSON.stringify(value) ?? "")))
+    .join(", ");
+
+const oneLine = (text: string): string => {
+  const line = text
+    .slice(0, 10 * summaryMax)
+    .replace(/\s+/g, " ")
+    .trim();
+  return line.length > summaryMax ? `${beginning(line, summaryMax - 1)}…` : line;
+};
 
 /** A call's arguments by name, as the ephemeris shows them; what cannot be read is shown as it is. */
 export const parametersOf = (json: string): Readonly<Record<string, unknown>> => {

@@ -1,21 +1,23 @@
+import { functionResult, systemEvent } from "../context/ephemeris.ts";
 import type { Notifier } from "../database/notify.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Conversation } from "../database/routing.ts";
 import { Fenced } from "../database/steps.ts";
-import type { ClaimedTurn, Turn } from "../database/turns.ts";
+import type { ClaimedTurn, OpenTurn, Turn } from "../database/turns.ts";
 import { messageOf } from "../lib/errors.ts";
 import { digest, HOME } from "../lib/ids.ts";
 import { about } from "../lib/log.ts";
+import { render } from "../lmml/render.ts";
 import { ModelError } from "../model/failure.ts";
 import type { Agent } from "./agent.ts";
+import { cardOutcome } from "./asking.ts";
 import { asked, threadOf } from "./cause.ts";
+import { interrupted, Parked, ShuttingDown, Stopped } from "./interruption.ts";
 import type { Mind } from "./mind.ts";
 import { utter } from "./speech.ts";
 import { workTurn } from "./turn.ts";
 
-/** Why a running turn is aborted: a person said stop, or the process ends and another will go on. */
-class Stopped extends Error {}
-class ShuttingDown extends Error {}
+type TurnOutcome = Parameters<Mind["onTurnEnded"]>[0];
 
 const keyOf = ({ agent, roomId }: Conversation): string => `${agent}|${roomId}`;
 
@@ -62,7 +64,7 @@ export class TurnRunner {
     this.#running.set(keyOf(conversation), { turn, controller, ended });
     const hideWork = this.#mind.showWork(agent, conversation.roomId);
     const started = this.#mind.clock.monotonic();
-    let outcome: Parameters<Mind["onTurnEnded"]>[0] = "left";
+    let outcome: TurnOutcome = "left";
     try {
       const subject = { agent: agent.name, room: turn.roomId, turn: turn.number };
       outcome = await about(subject, () => this.#work(agent, turn, controller.signal));
@@ -75,14 +77,25 @@ export class TurnRunner {
     }
   }
 
-  /** Ends the conversation's turn at once, wherever it runs. Returns whether there was one. */
-  async stop(conversation: Conversation, by: string): Promise<boolean> {
-    const turn = await this.#mind.turns.running(conversation);
-    if (!turn) return false;
-    await this.#mind.turns.close(turn, "cancelled", `stopped by ${by}`);
+  /**
+   * Ends at once what the conversation is working on, wherever it runs, and what it waits for. Returns the turns that
+   * there were.
+   */
+  async stop(conversation: Conversation, by: string): Promise<readonly OpenTurn[]> {
+    const { clock, operations, onOutbox, turns } = this.#mind;
+    const [open, under] = await Promise.all([turns.open(conversation), operations.open(conversation)]);
+    const why = `stopped by ${by}`;
+    for (const turn of open) {
+      const ended = under.filter(({ turnId }) => turnId === turn.id);
+      const outbox = ended.flatMap((operation) => cardOutcome(operation, { state: "interrupted", error: why }));
+      const results = ended.flatMap(({ callId }) => (callId === null ? [] : functionResult(callId, interrupted(why))));
+      const told = [systemEvent(clock.now(), `Turn ${turn.number} was ${why}.`), ...results];
+      await turns.close(turn, "cancelled", why, { outbox, ephemeris: told.map((entry) => render(entry)) });
+      onOutbox(outbox.map((draft) => draft.roomId));
+    }
     this.#abort(keyOf(conversation));
     this.#notifier.tell("stop", [keyOf(conversation)]);
-    return true;
+    return open;
   }
 
   /** Lets running turns end by themselves for `graceMs`, then leaves them to whoever comes next. */
@@ -104,17 +117,21 @@ export class TurnRunner {
   async #hearOfStops(keys: readonly string[] | undefined): Promise<void> {
     if (keys) return keys.forEach((key) => void this.#abort(key));
     for (const [key, { turn }] of this.#running) {
-      const open = await this.#mind.turns.running(turn).catch(() => turn);
-      if (open?.id !== turn.id) this.#abort(key);
+      const open = await this.#mind.turns.open(turn).catch(() => [{ ...turn, state: "running" }]);
+      if (!open.some(({ id, state }) => id === turn.id && state === "running")) this.#abort(key);
     }
   }
 
-  async #work(agent: Agent, turn: ClaimedTurn, signal: AbortSignal): Promise<"done" | "failed" | "stopped" | "left"> {
+  async #work(agent: Agent, turn: ClaimedTurn, signal: AbortSignal): Promise<TurnOutcome> {
     try {
       this.#onWaiting(await workTurn(this.#mind, agent, turn, signal));
       return "done";
     } catch (error) {
       if (error instanceof ShuttingDown) return "left";
+      if (error instanceof Parked) {
+        this.#onWaiting(error.waiting);
+        return "parked";
+      }
       await this.#fail(agent, turn, error);
       return error instanceof Fenced || error instanceof Stopped ? "stopped" : "failed";
     }
@@ -126,7 +143,8 @@ export class TurnRunner {
       log.info(messageOf(error));
     } else {
       log.error({ err: error }, "the turn failed");
-      await this.#mind.turns.close(turn, "failed", messageOf(error), await this.#apology(agent, turn, error));
+      const outbox = await this.#apology(agent, turn, error);
+      await this.#mind.turns.close(turn, "failed", messageOf(error), { outbox });
       this.#mind.onOutbox([turn.roomId]);
       this.#tellOperators(agent, turn, error);
     }

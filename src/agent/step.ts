@@ -1,4 +1,5 @@
 import type { Json } from "../database/connection.ts";
+import type { OperationRecord } from "../database/operations.ts";
 import type { Conversation } from "../database/routing.ts";
 import type { Step, StepCommit } from "../database/steps.ts";
 import type { Turn, Turns } from "../database/turns.ts";
@@ -25,8 +26,8 @@ export class Journal {
     return this.#written.get(this.#next)?.state === "done";
   }
 
-  /** The result of the next step where it is finished already; `interrupted` where it was begun and may not be repeated. */
-  take<Result>(name: string): { n: number; done: Result | undefined; interrupted: boolean } {
+  /** The next step, with its result where it is finished already. */
+  take<Result>(name: string): TakenStep<Result> {
     const n = this.#next++;
     const step = this.#written.get(n);
     if (step && step.name !== name) {
@@ -36,13 +37,14 @@ export class Journal {
     }
     return {
       n,
+      name,
+      state: step?.state,
       done: step?.state === "done" ? (step.result as Result) : undefined,
-      interrupted: step?.state === "started",
     };
   }
 
-  begin(n: number, name: string): Promise<void> {
-    return this.#turns.begin(this.#turn, n, name);
+  begin({ n, name }: TakenStep<unknown>, operation: OperationRecord): Promise<void> {
+    return this.#turns.begin(this.#turn, n, name, operation);
   }
 
   /** Keeps a finished step to be written with the next one, where nothing can happen between the two. */
@@ -56,6 +58,15 @@ export class Journal {
   }
 }
 
-type JournalEntry = Omit<StepCommit, "result"> & { readonly result: object };
+/** A step whose turn it is. */
+export interface TakenStep<Result> {
+  readonly n: number;
+  readonly name: string;
+  /** What was written of it before: see `Step`. */
+  readonly state: Step["state"] | undefined;
+  readonly done: Result | undefined;
+}
+
+export type JournalEntry = Omit<StepCommit, "result"> & { readonly result: object };
 
 const asWritten = (step: JournalEntry): StepCommit => ({ ...step, result: step.result as Json });

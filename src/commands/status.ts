@@ -17,8 +17,9 @@ export const commands = [
 async function statusOf(seen: Agent, { event, turns, directory, rooms, view, clock }: CommandContext): Promise<string> {
   // Another command may just have changed what the router has seen.
   const agent = (await directory.find(seen.name)) ?? seen;
-  const turn = await turns.running({ agent: agent.name, roomId: event.roomId });
   const mode = modeIn(agent, await rooms.mode(event.roomId));
+  const open = await turns.open({ agent: agent.name, roomId: event.roomId });
+  const turn = open.find(({ state }) => state === "running");
   const seconds = turn ? Math.round((clock.now().getTime() - turn.startedAt.getTime()) / 1000) : 0;
   return [
     `**${agent.displayName}** (${agent.userId})`,

@@ -11,11 +11,12 @@ export const commands = [
     input: noInput,
     async run(_, { agent, event, level, runner, turns }) {
       const conversation = { agent: agent.name, roomId: event.roomId };
-      const turn = await turns.running(conversation);
-      if (!turn) return `${agent.displayName} is not at work here.`;
-      if (!turn.requesters.includes(event.sender) && !includesLevel(level, "operate")) {
+      const open = await turns.open(conversation);
+      if (open.length === 0) return `${agent.displayName} is not at work here.`;
+      const others = [...new Set(open.flatMap(({ requesters }) => requesters))];
+      if (!includesLevel(level, "operate") && !open.some(({ requesters }) => requesters.includes(event.sender))) {
         throw new UserError(
-          `This turn works for ${turn.requesters.join(", ")}. To stop it you need the right to operate; you have: ${level}.`,
+          `This turn works for ${others.join(", ")}. To stop it you need the right to operate; you have: ${level}.`,
         );
       }
       await runner.stop(conversation, event.sender);

@@ -130,7 +130,8 @@ export class Agents {
   atWork(name: AgentName): Promise<Conversation[]> {
     return this.#database.run(
       (sql) => sql<Conversation[]>`
-        select agent, room_id as "roomId" from turns where state = 'running' and agent = ${name}`,
+        select distinct agent, room_id as "roomId" from turns
+        where state in ('running', 'parked', 'ready') and agent = ${name}`,
     );
   }
 
@@ -159,6 +160,7 @@ export class Agents {
         worked as (delete from turns where agent = ${name}),
         talked as (delete from conversations where agent = ${name}),
         opened as (delete from windows where agent = ${name}),
+        called as (delete from operations where agent = ${name}),
         known as (delete from knowledge where agent = ${name}),
         earlier as (
           delete from file_versions where (share = 'agents' and root = ${name})

@@ -3,6 +3,7 @@ import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database, Json, Sql } from "./connection.ts";
 import type { StoredEvent } from "./events.ts";
 import type { Media } from "./media.ts";
+import { type OperationRecord, recordOperations } from "./operations.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 
 export interface MemberChange {
@@ -50,6 +51,8 @@ export interface Effects {
   readonly outbox?: readonly OutboxDraft[];
   /** The event is the echo of the outbox row with this key. */
   readonly echoOf?: string;
+  /** The event is a command, by which somebody had this done; they were shown what these sources hold. */
+  readonly operation?: OperationRecord & { readonly agent: AgentName; readonly sources: readonly RoomId[] };
 }
 
 export interface Conversation {
@@ -93,7 +96,7 @@ export const insertWakes = (sql: Sql, wakes: readonly WakeDraft[], once: string,
 export async function settle(database: Database, event: StoredEvent, effects: Effects): Promise<Conversation[]> {
   const wakes = effects.wakes ?? [];
   const member = effects.member;
-  const state = effects.state;
+  const { state, operation } = effects;
   return database.run(
     (sql) => sql<Conversation[]>`
       with routed as (
@@ -127,7 +130,15 @@ export async function settle(database: Database, event: StoredEvent, effects: Ef
       ), ${insertWakes(sql, wakes, "routed", effects.spendsChain)}, echoed as (
         update outbox set state = 'sent', event_id = ${event.eventId}, settled_at = now()
         where key = ${effects.echoOf ?? ""} and sender = ${event.sender} and state = 'pending'
-      ), sending as (
+      ), ${
+        operation
+          ? sql`commanded as (
+        select null::bigint as id, ${operation.agent}::text as agent, ${event.roomId}::text as room_id, '{}'::text[] as taint,
+          array(select jsonb_array_elements_text(${sql.json([...operation.sources])})) as sources
+        from routed
+      ), ${recordOperations(sql, [operation], "commanded")},`
+          : sql``
+      } sending as (
         ${insertOutbox(sql, effects.outbox ?? [], "routed")}
       )
       select agent, "roomId" from woken`,

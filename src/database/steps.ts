@@ -1,6 +1,7 @@
 import type { AgentName, RoomId } from "../lib/ids.ts";
 import { type CallUsage, settleReservation, spentBy } from "./budgets.ts";
 import type { Database, Json } from "./connection.ts";
+import { type OperationRecord, recordOperations } from "./operations.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import { type Conversation, insertWakes, type WakeDraft } from "./routing.ts";
 import { endWindows } from "./windows.ts";
@@ -8,7 +9,8 @@ import { endWindows } from "./windows.ts";
 export interface Step {
   readonly n: number;
   readonly name: string;
-  readonly state: "started" | "done";
+  /** `started`: begun, and not to be repeated; `asked`: waits for a person's decision, or for its turn to go on with it. */
+  readonly state: "started" | "asked" | "done";
   readonly result: Json;
 }
 
@@ -41,8 +43,12 @@ export interface StepCommit {
   readonly log?: LogState | undefined;
   /** Other agents' conversations that go on from here: agents spend the budget of the chain that the first names. */
   readonly wakes?: readonly WakeDraft[] | undefined;
+  /** What the step says of an operation. */
+  readonly operation?: OperationRecord | undefined;
   /** The turn ends with this step. */
   readonly ends?: boolean;
+  /** The step is not done: it asks people, and the turn is parked until they have decided. */
+  readonly asks?: boolean;
 }
 
 /**
@@ -73,7 +79,7 @@ interface OpenTurn {
 
 /**
  * Writes a step, or several, with everything that follows from them, in one statement. Returns the agent's
- * conversations that still wait. Throws `Fenced` when the turn is no longer this runner's. Safe to repeat: what this
+ * conversations that still wait, if the turn ends or is parked. Throws `Fenced` when the turn is no longer this runner's. Safe to repeat: what this
  * runner has written already stays.
  */
 export async function commitSteps(
@@ -84,16 +90,19 @@ export async function commitSteps(
   const last = steps.at(-1);
   if (!last) throw new Error("no step to write");
   const ends = steps.some((step) => step.ends);
+  const leaves = ends || last.asks === true;
   const seen = steps.flatMap((step) => step.seen ?? []);
   const log = steps.findLast((step) => step.log)?.log;
   const used = steps.flatMap(({ n, usage }) => (usage ? [{ n, ...usage }] : []));
   // Only one step of those that are written together may have called a model.
   const usage = used.find(({ reservation }) => reservation !== undefined);
-  const entries = steps.flatMap(({ n, ephemeris = [], subAgent = null }) =>
-    ephemeris.map((entry, index) => ({ n, part: index + 1, entry, subAgent })),
+  // What a step says when it asks stands before what it says in the end.
+  const entries = steps.flatMap(({ n, ephemeris = [], subAgent = null, asks }) =>
+    ephemeris.map((entry, index) => ({ n, part: asks ? index - ephemeris.length : index + 1, entry, subAgent })),
   );
   const wakes = steps.flatMap((step) => step.wakes ?? []);
-  const results = steps.map(({ n, name, result }) => ({ n, name, result }));
+  const results = steps.map(({ n, name, result, asks }) => ({ n, name, result, state: asks ? "asked" : "done" }));
+  const operations = steps.flatMap(({ operation }) => operation ?? []);
   const [row] = await database.run(
     (sql) => sql<{ live: boolean; waiting: Conversation[] }[]>`
         with live as (
@@ -103,18 +112,18 @@ export async function commitSteps(
             taint = (select coalesce(array_agg(t), '{}') from (
               select distinct t from unnest(taint || ${steps.flatMap((step) => step.taint ?? [])}::text[]) t
               order by t limit ${taintMost}) known),
-            state = case when ${ends} then 'done' else state end,
+            state = case when ${ends} then 'done' when ${leaves} then 'parked' else state end,
             ended_at = case when ${ends} then now() end
           where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running'
           returning *
         ), repeated as (
           select t.id from turns t join steps s on s.turn_id = t.id
-          where t.id = ${turn.id} and t.epoch = ${turn.epoch} and s.n = ${last.n} and s.name = ${last.name} and s.state = 'done'
+          where t.id = ${turn.id} and t.epoch = ${turn.epoch} and s.n = ${last.n} and s.name = ${last.name} and s.state = ${last.asks ? "asked" : "done"}
         ), step as (
           insert into steps (turn_id, n, name, state, result)
-          select live.id, s.n, s.name, 'done', s.result
-          from live, jsonb_to_recordset(${sql.json(results)}) as s(n integer, name text, result jsonb)
-          on conflict (turn_id, n) do update set state = 'done', result = excluded.result where steps.state = 'started'
+          select live.id, s.n, s.name, s.state, s.result
+          from live, jsonb_to_recordset(${sql.json(results)}) as s(n integer, name text, state text, result jsonb)
+          on conflict (turn_id, n) do update set state = excluded.state, result = excluded.result where steps.state <> 'done'
         ), seen as (
           insert into conversations (agent, room_id, seen_position, log)
           select agent, room_id, ${Math.max(0, ...seen)}::float8, ${log === undefined ? null : sql.json(log as unknown as Json)}::jsonb
@@ -129,7 +138,8 @@ export async function commitSteps(
             "cachedTokens" integer, "completionTokens" integer, "costUsd" float8, estimated boolean, milliseconds integer,
             "promptChars" integer, "prefixChars" integer)
           on conflict do nothing
-        ), ${usage === undefined ? sql`` : sql`${settleReservation(sql, usage.reservation, spentBy(usage), "live")},`}
+        ), ${operations.length > 0 ? sql`${recordOperations(sql, operations, "live")},` : sql``}
+        ${usage === undefined ? sql`` : sql`${settleReservation(sql, usage.reservation, spentBy(usage), "live")},`}
         ${wakes.length === 0 ? sql`` : sql`${insertWakes(sql, wakes, "live", wakes[0]?.chain ?? "")},`}
         thought as (
           insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sub_agent, sources, taint)
@@ -146,9 +156,11 @@ export async function commitSteps(
             turn.id,
           )}
         ) ${ends ? sql`, ${endWindows(sql, "live")}` : sql``}
-        select exists (select 1 from live) or exists (select 1 from repeated) as live, case when ${ends} then
-          (select coalesce(jsonb_agg(distinct jsonb_build_object('agent', agent, 'roomId', room_id)), '[]')
-            from wakes where agent = ${turn.agent} and turn_id is null) else '[]' end as waiting`,
+        select exists (select 1 from live) or exists (select 1 from repeated) as live, case when ${leaves} then (
+          select coalesce(jsonb_agg(distinct jsonb_build_object('agent', agent, 'roomId', room_id)), '[]') from (
+            select agent, room_id from wakes where agent = ${turn.agent} and turn_id is null
+            union all select agent, room_id from turns where agent = ${turn.agent} and state = 'ready') w
+        ) else '[]' end as waiting`,
   );
   if (!row?.live) throw new Fenced(`turn ${turn.id} is no longer ours`);
   return row.waiting;

@@ -1,6 +1,7 @@
 import type { WakeReason } from "../context/types.ts";
 import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database } from "./connection.ts";
+import { endOperations, type OperationRecord, recordOperations } from "./operations.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import type { Conversation } from "./routing.ts";
 import { commitSteps, Fenced, type Step, type StepCommit } from "./steps.ts";
@@ -38,14 +39,22 @@ export interface TakenWake {
 
 /** A turn that was just taken. */
 export interface ClaimedTurn extends Turn {
-  /** What a turn that was opened has taken; null for one that was taken over. */
+  /** What a turn that was opened has taken; null for one that was taken over, or goes on with a decision. */
   readonly wakes: readonly TakenWake[] | null;
+}
+
+/** A turn that has not ended. */
+export interface OpenTurn extends Turn {
+  readonly state: "running" | "parked" | "ready";
 }
 
 const turnColumns = `id, agent, room_id as "roomId", number, reason, epoch, chain, sources, requesters, taint, started_at as "startedAt"`;
 
 const wakeColumns = `w.id, w.reason, w.event_id as "eventId", w.requester, w.note, w.taint,
   case when e.content->'m.relates_to'->>'rel_type' = 'm.thread' then e.content->'m.relates_to'->>'event_id' end as "threadId"`;
+
+/** Number of a step behind all others: of what is said of a turn that did not end by itself. */
+const lastOfAll = 1_000_000;
 
 /** Events that one turn takes at the most. */
 const eventsPerTurn = 10;
@@ -61,19 +70,30 @@ export class Turns {
   }
 
   /**
-   * Takes the conversation's open turn over (its epoch rises), or opens one for the oldest unread wakes. `idle`: there
+   * Takes the conversation's open turn over (its epoch rises), goes on with one that was parked and has its decision (the
+   * same), or opens one for the oldest unread wakes. `idle`: there
    * is nothing to do. `busy`: the agent works in as many conversations as it may, or somebody else has just opened a
    * turn in this one.
    */
   async claim({ agent, roomId }: Conversation, maxConcurrent: number): Promise<ClaimedTurn | "idle" | "busy"> {
     const [row] = await this.#database.run(
       (sql) => sql<(ClaimedTurn & { busy: boolean })[]>`
-        with resumed as (
-          update turns set epoch = epoch + 1, runner = ${this.runner}
-          where agent = ${agent} and room_id = ${roomId} and state = 'running' returning *
+        with ready as (
+          select id from turns where agent = ${agent} and room_id = ${roomId} and state = 'ready' order by id limit 1
+        ), admitted as (
+          update agents set last_turn_at = now()
+          where name = ${agent} and paused_at is null and exists (select 1 from ready)
+            and may_open_turn(name, ${roomId}, ${maxConcurrent})
+          returning name
+        ), resumed as (
+          update turns set epoch = epoch + 1, runner = ${this.runner}, state = 'running'
+          where agent = ${agent} and room_id = ${roomId}
+            and (state = 'running' or id = (select id from ready) and state = 'ready' and exists (select 1 from admitted))
+          returning *
         ), unread as (
           select * from wakes
           where agent = ${agent} and room_id = ${roomId} and turn_id is null and not exists (select 1 from resumed)
+            and not exists (select 1 from ready)
           order by id limit ${eventsPerTurn}
         ), counted as (
           update agents set turns = turns + 1, last_turn_at = now()
@@ -97,7 +117,8 @@ export class Turns {
             from unread w left join events e on e.event_id = w.event_id) t)
         from opened
         union all select 0, ${agent}, ${roomId}, 0, '', 0, null, '{}', '{}', '{}', now(), true, null
-          where exists (select 1 from unread) and not exists (select 1 from opened)`,
+          where not exists (select 1 from resumed) and not exists (select 1 from opened)
+            and (exists (select 1 from unread) or exists (select 1 from ready))`,
     );
     if (!row) return "idle";
     return row.busy ? "busy" : row;
@@ -138,16 +159,49 @@ export class Turns {
     );
   }
 
-  /** Marks a step that must not be repeated as begun. */
-  async begin(turn: Turn, n: number, name: string): Promise<void> {
-    const rows = await this.#database.run(
-      (sql) => sql`
-        insert into steps (turn_id, n, name, state)
-        select id, ${n}, ${name}, 'started' from turns where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running'
-        on conflict (turn_id, n) do update set name = steps.name
-        returning n`,
+  /** Marks a step that must not be repeated as begun, and records its operation. */
+  async begin(turn: Turn, n: number, name: string, operation: OperationRecord): Promise<void> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ live: boolean }[]>`
+        with live as (
+          select * from turns where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running'
+        ), begun as (
+          insert into steps (turn_id, n, name, state) select id, ${n}, ${name}, 'started' from live
+          on conflict (turn_id, n) do update set state = 'started' where steps.state = 'asked'
+        ), ${recordOperations(sql, [operation], "live")}
+        select exists (select 1 from live) as live`,
     );
-    if (rows.length === 0) throw new Fenced(`turn ${turn.id} is no longer ours`);
+    if (!row?.live) throw new Fenced(`turn ${turn.id} is no longer ours`);
+  }
+
+  /** Parks a turn again whose question is still open; a decision that came meanwhile makes it ready. */
+  async park(turn: Turn, operationKey: string): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        update turns set state = case when exists (
+          select 1 from operations where key = ${operationKey} and state = 'asked' and decision is null) then 'parked' else 'ready' end
+        where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running'`,
+    );
+  }
+
+  /**
+   * Records an operation in whose middle the turn breaks off, with what is said of it; nothing where whoever has ended the
+   * turn has recorded it.
+   */
+  async breakOff(turn: Turn, operation: OperationRecord, entry: string, outbox: readonly OutboxDraft[]): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        with mine as (
+          select t.*, a.user_id from turns t join agents a on a.name = t.agent where t.id = ${turn.id} and t.epoch = ${turn.epoch}
+        ), ${recordOperations(sql, [operation], "mine")}, recorded as (
+          select mine.* from mine, (table operation_known union all table operation_new) o
+        ), sending as (
+          ${insertOutbox(sql, outbox, "recorded", turn.id)}
+        )
+        insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources, taint)
+        select user_id, room_id, id, ${operation.n ?? 0}, 1, ${entry}, sources, taint from recorded
+        on conflict do nothing`,
+    );
   }
 
   /** See `commitSteps`. */
@@ -155,29 +209,38 @@ export class Turns {
     return commitSteps(this.#database, turn, steps);
   }
 
-  /** Ends a turn that did not end by itself; its outbox rows may still carry a notice for the people. */
+  /** Ends a turn that did not end by itself, and what it was doing or waiting for. */
   async close(
     turn: Pick<Turn, "id">,
     state: "failed" | "cancelled",
     error: string,
-    notice: readonly OutboxDraft[] = [],
+    { outbox = [], ephemeris = [] }: { outbox?: readonly OutboxDraft[]; ephemeris?: readonly string[] } = {},
   ): Promise<void> {
+    const entries = ephemeris.map((entry, index) => ({ part: index + 1, entry }));
     await this.#database.run(
       (sql) => sql`
         with closed as (
-          update turns set state = ${state}, error = ${error}, ended_at = now() where id = ${turn.id} and state = 'running'
-          returning id, agent, room_id
-        ), ${endWindows(sql, "closed")}
-        ${insertOutbox(sql, notice, "closed", turn.id)}`,
+          update turns set state = ${state}, error = ${error}, ended_at = now()
+          where id = ${turn.id} and state in ('running', 'parked', 'ready') returning *
+        ), ${endOperations(sql, "closed", state === "failed" ? "failed" : "interrupted", error)}, ${endWindows(sql, "closed")},
+        told as (
+          insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources, taint)
+          select a.user_id, c.room_id, c.id, ${lastOfAll}, e.part, e.entry, c.sources, c.taint
+          from closed c join agents a on a.name = c.agent, jsonb_to_recordset(${sql.json(entries)}) as e(part integer, entry text)
+          order by e.part
+          on conflict do nothing
+        )
+        ${insertOutbox(sql, outbox, "closed", turn.id)}`,
     );
   }
 
-  async running({ agent, roomId }: Conversation): Promise<Turn | undefined> {
-    const [row] = await this.#database.run(
-      (sql) => sql<Turn[]>`
-        select ${sql.unsafe(turnColumns)} from turns where agent = ${agent} and room_id = ${roomId} and state = 'running'`,
+  /** The turn of the conversation that is at work, and those that wait for a decision or to go on with it. */
+  open({ agent, roomId }: Conversation): Promise<OpenTurn[]> {
+    return this.#database.run(
+      (sql) => sql<OpenTurn[]>`
+        select ${sql.unsafe(turnColumns)}, state from turns
+        where agent = ${agent} and room_id = ${roomId} and state in ('running', 'parked', 'ready') order by id`,
     );
-    return row;
   }
 
   /** A turn of the conversation by its number; without one, the last. */
@@ -199,12 +262,15 @@ export class Turns {
     );
   }
 
-  /** Conversations with wakes that nobody has taken, of agents that are not paused. */
+  /** Conversations with wakes that nobody has taken, or with a decision to go on with, of agents that are not paused. */
   unread(agent?: AgentName): Promise<Conversation[]> {
     return this.#database.run(
       (sql) => sql<Conversation[]>`
-        select distinct agent, room_id as "roomId" from wakes
-        where turn_id is null and (${agent ?? null}::text is null or agent = ${agent ?? null})
+        select distinct agent, room_id as "roomId" from (
+          select agent, room_id from wakes where turn_id is null
+          union all select agent, room_id from turns where state = 'ready'
+        ) waiting
+        where (${agent ?? null}::text is null or agent = ${agent ?? null})
           and agent in (select name from agents where paused_at is null)`,
     );
   }

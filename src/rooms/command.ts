@@ -1,7 +1,7 @@
 import type { Agent } from "../agent/agent.ts";
 import type { Answer, AnyCommand, CommandContext, CommandServices } from "../agent/command.ts";
 import { type Commandable, helpFor, readCommandLine } from "../agent/command-line.ts";
-import { operate } from "../agent/operation.ts";
+import { describe, type Ended, examine, operate, refused, resultText, unknown } from "../agent/operation.ts";
 import { includesLevel } from "../agent/permissions.ts";
 import { utter } from "../agent/speech.ts";
 import type { AnyTool, ToolOutcome } from "../agent/tool.ts";
@@ -39,7 +39,7 @@ export class Commands {
   }
 
   /** Answers in the room; `undefined` when the message is no command, or by somebody who may not even talk here. */
-  readonly handle = async (given: Given): Promise<Pick<Effects, "outbox" | "wakes"> | undefined> => {
+  readonly handle = async (given: Given): Promise<Pick<Effects, "outbox" | "wakes" | "operation"> | undefined> => {
     const { prefix, rights } = this.#services;
     const { body } = given.message;
     if (!body.startsWith(prefix) || !/^\p{L}/u.test(body.slice(prefix.length))) return undefined;
@@ -55,7 +55,8 @@ export class Commands {
       answer = { text: error.message };
     }
     const said = answer.text === "" ? [] : this.#say(given, answer.text);
-    return { outbox: [...(answer.outbox ?? []), ...said], wakes: answer.wakes ?? [] };
+    const { operation, outbox = [], wakes = [] } = answer;
+    return { outbox: [...outbox, ...said], wakes, ...(operation && { operation }) };
   };
 
   async #answer(context: CommandContext, line: string): Promise<Answer> {
@@ -148,9 +149,11 @@ function readLine(form: Commandable, line: string, prefix: string): Record<strin
   }
 }
 
+/** An operation like a model's, through the same gate; it is recorded with all that follows from the command. */
 async function runTool(agent: Agent, tool: AnyTool, line: string, context: CommandContext): Promise<Answer> {
-  const { event, message, prefix } = context;
+  const { clock, event, message, operations, prefix } = context;
   const { input, todo } = takeApart(readLine({ ...tool, input: inputOf(tool) }, line, prefix));
+  const request = { tool, input, todo };
   const origin = {
     agent,
     roomId: event.roomId,
@@ -164,9 +167,26 @@ async function runTool(agent: Agent, tool: AnyTool, line: string, context: Comma
     todo,
     signal: new AbortController().signal,
   };
-  const outcome = await operate({ tool, input }, await toolContext(context, origin));
-  const { outbox = [], wakes = [] } = outcome;
-  return { text: textOf(outcome, outcome.speaksIn === event.roomId), outbox, wakes };
+  const started = clock.monotonic();
+  const forTool = await toolContext(context, origin);
+  const { kind, verdict } = await examine(request, forTool);
+  const call = describe(request, kind, origin);
+  const carryOut = async (): Promise<Ended> => {
+    if (verdict.decision !== "run") return refused(tool, verdict.reason);
+    const begun = tool.repeatable
+      ? undefined
+      : await operations.begin(call, { agent: agent.name, roomId: event.roomId });
+    return begun === undefined ? operate(request, kind, forTool) : unknown;
+  };
+  const { state, outcome, error } = await carryOut();
+  const record = { ...call, state, result: resultText(outcome), milliseconds: clock.monotonic() - started };
+  const sources = [event.roomId, ...(outcome.sources ?? [])];
+  return {
+    text: textOf(outcome, outcome.speaksIn === event.roomId),
+    outbox: outcome.outbox ?? [],
+    wakes: outcome.wakes ?? [],
+    operation: { ...record, ...(error !== undefined && { error }), agent: agent.name, sources },
+  };
 }
 
 function textOf({ result, verbatim }: ToolOutcome, spoken: boolean): string {

@@ -16,13 +16,13 @@ import { cannotRead, closedDoor, pausedNotice, tooFast } from "./notices.ts";
 import { isShownState, project } from "./project.ts";
 import type { Throttle } from "./throttle.ts";
 
-/** A human's own message that begins like a command. Answers with what is to be said, or `undefined` if it is none. */
+/** A human's own message that begins like a command. Answers with what follows from it, or `undefined` if it is none. */
 type CommandHandler = (command: {
   readonly event: StoredEvent;
   readonly message: Message;
   readonly room: RoomContext;
   readonly agentsHere: readonly Agent[];
-}) => Promise<Pick<Effects, "outbox" | "wakes"> | undefined>;
+}) => Promise<Pick<Effects, "outbox" | "wakes" | "operation"> | undefined>;
 
 export interface JudgeParts {
   readonly events: Events;

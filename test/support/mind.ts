@@ -17,6 +17,7 @@ import type { Database } from "../../src/database/connection.ts";
 import { History } from "../../src/database/history.ts";
 import { Knowledge } from "../../src/database/knowledge.ts";
 import { MediaTable } from "../../src/database/media.ts";
+import { Operations } from "../../src/database/operations.ts";
 import { Renders } from "../../src/database/renders.ts";
 import { Rooms } from "../../src/database/rooms.ts";
 import { Todos } from "../../src/database/todos.ts";
@@ -74,6 +75,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     onRead: () => {},
     onTurnEnded: () => {},
     media: new MediaTable(database),
+    operations: new Operations(database),
     uploads: new Uploads(database),
     showWork: () => () => {},
   };
