@@ -63,7 +63,7 @@ export async function perform(
 
   const context = await toolContext(state.mind, origin);
   const { kind, verdict } = await examine(request, context, state.mind);
-  const call = { ...describe(request, kind, context), n: step.n, callId };
+  const call = placed(place, describe(request, kind, context));
   switch (verdict.decision) {
     case "refuse":
       return ended(origin.key, withSources(refused(request.tool, verdict.reason), context), undefined, call);
@@ -77,7 +77,7 @@ export async function perform(
 
 /** A call whose turn was parked: nothing but the decision lets it through, and not against what the gate refuses now. */
 async function afterAsking(place: Place, asked: Origin, operation: Operation): Promise<Performed> {
-  const { state, step, callId, request } = place;
+  const { state, step, request } = place;
   const { decision, decidedBy } = operation;
   if (operation.state === "asked" && decision === null) {
     await state.mind.turns.park(state.turn, operation.key);
@@ -96,10 +96,17 @@ async function afterAsking(place: Place, asked: Origin, operation: Operation): P
     const why = verdict.decision === "refuse" ? verdict.reason : `${decidedBy} may not do this any more`;
     return ended(operation.key, withSources(refused(request.tool, why), context), operation);
   }
-  const call = { ...describe(request, kind, asked), n: step.n, callId };
+  const call = placed(place, describe(request, kind, asked));
   await state.journal.begin(step, { ...call, state: "running" });
   return run(place, call, context, operation);
 }
+
+const placed = ({ state: { frame }, step, callId }: Place, call: OperationCall): OperationCall => ({
+  ...call,
+  n: step.n,
+  callId,
+  ...(frame.subAgent !== undefined && { subAgent: frame.subAgent }),
+});
 
 function notAllowed({ request: { tool } }: Place, { state, decidedBy, decidedBecause }: Operation): Ended {
   if (state === "expired") return refused(tool, "nobody has approved it in time", "expired");

@@ -4,8 +4,8 @@ import type { OutboxDraft } from "../database/outbox.ts";
 import type { Conversation } from "../database/routing.ts";
 import { Fenced } from "../database/steps.ts";
 import type { ClaimedTurn, OpenTurn, Turn } from "../database/turns.ts";
-import { messageOf } from "../lib/errors.ts";
-import { digest, HOME } from "../lib/ids.ts";
+import { messageOf, UserError } from "../lib/errors.ts";
+import { digest, HOME, type UserId } from "../lib/ids.ts";
 import { about } from "../lib/log.ts";
 import { render } from "../lmml/render.ts";
 import { ModelError } from "../model/failure.ts";
@@ -14,6 +14,7 @@ import { cardOutcome } from "./asking.ts";
 import { asked, threadOf } from "./cause.ts";
 import { interrupted, Parked, ShuttingDown, Stopped } from "./interruption.ts";
 import type { Mind } from "./mind.ts";
+import { includesLevel, type Level } from "./permissions.ts";
 import { utter } from "./speech.ts";
 import { workTurn } from "./turn.ts";
 
@@ -78,24 +79,42 @@ export class TurnRunner {
   }
 
   /**
-   * Ends at once what the conversation is working on, wherever it runs, and what it waits for. Returns the turns that
-   * there were.
+   * Ends at once what the conversation is working on, wherever it runs, and what it waits for; with `which`, these of its
+   * turns. Returns those that were ended.
    */
-  async stop(conversation: Conversation, by: string): Promise<readonly OpenTurn[]> {
+  async stop(conversation: Conversation, by: string, which = (_turn: OpenTurn) => true): Promise<OpenTurn[]> {
     const { clock, operations, onOutbox, turns } = this.#mind;
     const [open, under] = await Promise.all([turns.open(conversation), operations.open(conversation)]);
+    const meant = open.filter(which);
     const why = `stopped by ${by}`;
-    for (const turn of open) {
+    for (const turn of meant) {
       const ended = under.filter(({ turnId }) => turnId === turn.id);
       const outbox = ended.flatMap((operation) => cardOutcome(operation, { state: "interrupted", error: why }));
       const results = ended.flatMap(({ callId }) => (callId === null ? [] : functionResult(callId, interrupted(why))));
       const told = [systemEvent(clock.now(), `Turn ${turn.number} was ${why}.`), ...results];
       await turns.close(turn, "cancelled", why, { outbox, ephemeris: told.map((entry) => render(entry)) });
       onOutbox(outbox.map((draft) => draft.roomId));
+      if (turn.state !== "running") continue;
+      this.#abort(keyOf(conversation));
+      this.#notifier.tell("stop", [keyOf(conversation)]);
     }
-    this.#abort(keyOf(conversation));
-    this.#notifier.tell("stop", [keyOf(conversation)]);
-    return open;
+    return meant;
+  }
+
+  /**
+   * The same for a person's command or reaction: whoever a turn works for may stop it, and whoever may operate.
+   * @throws UserError where there are turns, and the person may stop none of them
+   */
+  async stopFor(conversation: Conversation, { userId, level }: { userId: UserId; level: Level }): Promise<OpenTurn[]> {
+    const left: OpenTurn[] = [];
+    const stopped = await this.stop(conversation, userId, (turn) => {
+      const may = turn.requesters.includes(userId) || includesLevel(level, "operate");
+      if (!may) left.push(turn);
+      return may;
+    });
+    if (stopped.length > 0 || left.length === 0) return stopped;
+    const others = [...new Set(left.flatMap(({ requesters }) => requesters))].join(", ") || "others";
+    throw new UserError(`This turn works for ${others}. To stop it you need the right to operate; you have: ${level}.`);
   }
 
   /** Lets running turns end by themselves for `graceMs`, then leaves them to whoever comes next. */

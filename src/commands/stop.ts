@@ -1,26 +1,16 @@
 import { defineAgentCommand, noInput } from "../agent/command.ts";
-import { includesLevel } from "../agent/permissions.ts";
-import { UserError } from "../lib/errors.ts";
 
 export const commands = [
   defineAgentCommand({
     command: "stop",
-    description: "Ends the agent's running turn at once.",
-    // Whoever a turn works for may stop it, and whoever may operate.
+    description: "Ends at once what the agent is doing here, and what it waits for.",
+    // Who may stop a turn is the runner's to know.
     level: "chat",
     input: noInput,
-    async run(_, { agent, event, level, runner, turns }) {
+    async run(_, { agent, event, level, runner }) {
       const conversation = { agent: agent.name, roomId: event.roomId };
-      const open = await turns.open(conversation);
-      if (open.length === 0) return `${agent.displayName} is not at work here.`;
-      const others = [...new Set(open.flatMap(({ requesters }) => requesters))];
-      if (!includesLevel(level, "operate") && !open.some(({ requesters }) => requesters.includes(event.sender))) {
-        throw new UserError(
-          `This turn works for ${others.join(", ")}. To stop it you need the right to operate; you have: ${level}.`,
-        );
-      }
-      await runner.stop(conversation, event.sender);
-      return `${agent.displayName} was stopped.`;
+      const stopped = await runner.stopFor(conversation, { userId: event.sender, level });
+      return stopped.length > 0 ? `${agent.displayName} was stopped.` : `${agent.displayName} is not at work here.`;
     },
   }),
 ];

@@ -187,7 +187,7 @@ onEachDatabase((database) => {
     const { runner } = newProcess();
     const ran = runner.run(conversation);
     const request = await model.request(() => true);
-    expect(await runner.stop(conversation, "@you:test")).toBe(true);
+    expect(await runner.stop(conversation, "@you:test")).toHaveLength(1);
     await ran;
     await request.closed;
     expect(request.aborted).toBe(true);

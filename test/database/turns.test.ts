@@ -6,7 +6,7 @@ import { Fenced, type StepCommit } from "../../src/database/steps.ts";
 import { type Turn, Turns } from "../../src/database/turns.ts";
 import type { EventId, UserId } from "../../src/lib/ids.ts";
 import { onEachDatabase } from "../support/database.ts";
-import { addAgent, newKey, newRoom, newUser, wake } from "../support/rows.ts";
+import { addAgent, call, newKey, newRoom, newUser, wake } from "../support/rows.ts";
 
 onEachDatabase((database) => {
   const turnsOf = (runner = "this process") => new Turns(database(), runner);
@@ -165,7 +165,7 @@ onEachDatabase((database) => {
       const requester = newUser();
       await wake(database(), conversation, { requester });
       await turnsOf().absorb(turn, { more: true });
-      expect((await turnsOf().running(conversation))?.requesters).toContain(requester);
+      expect((await turnsOf().open(conversation))[0]?.requesters).toContain(requester);
     });
 
     it("takes nothing for a turn that another has taken over", async () => {
@@ -242,7 +242,7 @@ onEachDatabase((database) => {
 
     it("finishes a step that was begun", async () => {
       const { turn } = await opened();
-      await turnsOf().begin(turn, 0, "call x");
+      await turnsOf().begin(turn, 0, "call x", { ...call(), state: "running" });
       expect(await turnsOf().journal(turn)).toEqual([{ n: 0, name: "call x", state: "started", result: null }]);
       await turnsOf().commit(turn, { n: 0, name: "call x", result: { ok: true } });
       expect(await turnsOf().journal(turn)).toEqual([{ n: 0, name: "call x", state: "done", result: { ok: true } }]);
@@ -270,7 +270,7 @@ onEachDatabase((database) => {
       const other = newRoom();
       await turnsOf().commit(turn, { n: 0, name: "model", result: {}, sources: [turn.roomId] });
       await turnsOf().commit(turn, { n: 1, name: "model", result: {}, sources: [turn.roomId, other] });
-      const sources = (await turnsOf().running(conversation))?.sources ?? [];
+      const sources = (await turnsOf().open(conversation))[0]?.sources ?? [];
       expect([...sources].sort()).toEqual([turn.roomId, other].sort());
     });
   });
@@ -279,7 +279,7 @@ onEachDatabase((database) => {
     it("is refused under an old epoch, and leaves no step", async () => {
       const { conversation, turn } = await opened();
       await open(conversation);
-      await expect(turnsOf().begin(turn, 0, "call x")).rejects.toThrow(Fenced);
+      await expect(turnsOf().begin(turn, 0, "call x", { ...call(), state: "running" })).rejects.toThrow(Fenced);
       expect(await turnsOf().journal(turn)).toEqual([]);
     });
   });
@@ -288,12 +288,12 @@ onEachDatabase((database) => {
     it("cancels a running turn and sends its notice once", async () => {
       const { conversation, turn } = await opened();
       const notice = fullStep(turn).outbox ?? [];
-      await turnsOf().close(turn, "cancelled", "stopped by @you:test", notice);
-      await turnsOf().close(turn, "failed", "too late", [{ ...notice[0], key: newKey() } as never]);
+      await turnsOf().close(turn, "cancelled", "stopped by @you:test", { outbox: notice });
+      await turnsOf().close(turn, "failed", "too late", { outbox: [{ ...notice[0], key: newKey() } as never] });
       const [row] = await database().sql`select state, error from turns where id = ${turn.id}`;
       expect(row).toEqual({ state: "cancelled", error: "stopped by @you:test" });
       expect((await traces(turn)).outbox).toHaveLength(1);
-      expect(await turnsOf().running(conversation)).toBeUndefined();
+      expect(await turnsOf().open(conversation)).toEqual([]);
     });
   });
 

@@ -4,6 +4,7 @@ import { type AgentRow, Agents } from "../../src/database/agents.ts";
 import type { Database } from "../../src/database/connection.ts";
 import { type EventSource, Events, type IncomingEvent, type StoredEvent } from "../../src/database/events.ts";
 import { nobodyElse } from "../../src/database/notify.ts";
+import type { OperationCall } from "../../src/database/operations.ts";
 import { PermissionTable } from "../../src/database/permissions.ts";
 import { Rooms } from "../../src/database/rooms.ts";
 import { type Conversation, type Effects, settle, type WakeDraft } from "../../src/database/routing.ts";
@@ -100,3 +101,15 @@ export async function wake(
   await settle(database, event, { shownChars: 5, wakes: [{ ...draft, requester: sender, ...fields }] });
   return event;
 }
+
+/** A call of a tool, except for what `fields` say. */
+export const call = (fields: Partial<OperationCall> = {}): OperationCall => ({
+  key: newKey(),
+  tool: "Tool",
+  kind: "create",
+  summary: "a summary",
+  input: { path: "a" },
+  inputHash: "hash",
+  requesters: ["@someone:test" as UserId],
+  ...fields,
+});
