@@ -138,7 +138,8 @@ export function describe(
 }
 
 /** An approval counts for exactly this. */
-export const hashOf = ({ tool, input }: Pick<OperationRequest, "tool" | "input">): string => digest(tool.name, canonicalJson(input));
+export const hashOf = ({ tool, input }: Pick<OperationRequest, "tool" | "input">): string =>
+  digest(tool.name, canonicalJson(input));
 
 /** What the caller is told, as text. */
 export const resultText = ({ result }: ToolOutcome): string => (typeof result === "string" ? result : render(result));
