@@ -6,7 +6,6 @@ import { messageOf } from "../lib/errors.ts";
 import { render } from "../lmml/render.ts";
 import { askPeople, cardOutcome } from "./asking.ts";
 import { interrupted, Parked, partly, ShuttingDown, Stopped } from "./interruption.ts";
-import { levelFor } from "./mode.ts";
 import {
   describe,
   type Ended,
@@ -19,7 +18,6 @@ import {
   unknown,
   withSources,
 } from "./operation.ts";
-import { includesLevel } from "./permissions.ts";
 import type { TakenStep } from "./step.ts";
 import type { ToolContext, ToolOutcome } from "./tool.ts";
 import { type Origin, toolContext } from "./tool-context.ts";
@@ -62,7 +60,7 @@ export async function perform(
   if (asked) return afterAsking(place, origin, asked);
 
   const context = await toolContext(state.mind, origin);
-  const { kind, verdict } = await examine(request, context, state.mind);
+  const { kind, verdict } = await examine(request, context);
   const call = placed(place, describe(request, kind, context));
   switch (verdict.decision) {
     case "refuse":
@@ -86,15 +84,16 @@ async function afterAsking(place: Place, asked: Origin, operation: Operation): P
   if (decision !== "approved" || decidedBy === null)
     return ended(operation.key, notAllowed(place, operation), operation);
 
-  // Where those it was asked for may not have it done, it is done for whoever approved it, who has seen all of it.
-  const first = await toolContext(state.mind, asked);
-  const reaches = includesLevel(first.level, levelFor(operation.kind));
-  const context = reaches ? first : await toolContext(state.mind, { ...asked, requesters: [decidedBy] });
-  const { kind, verdict } = await examine(request, context, state.mind);
-  const entitled = includesLevel(context.level, levelFor(kind));
-  if (verdict.decision === "refuse" || !entitled) {
-    const why = verdict.decision === "refuse" ? verdict.reason : `${decidedBy} may not do this any more`;
-    return ended(operation.key, withSources(refused(request.tool, why), context), operation);
+  let context = await toolContext(state.mind, asked);
+  let { kind, verdict } = await examine(request, context);
+  if (verdict.decision === "ask" && verdict.lacksRights) {
+    // It is done for whoever approved it, and has seen all of it.
+    context = await toolContext(state.mind, { ...asked, requesters: [decidedBy] });
+    ({ kind, verdict } = await examine(request, context));
+    if (verdict.decision === "ask" && verdict.lacksRights) verdict = { ...verdict, decision: "refuse" };
+  }
+  if (verdict.decision === "refuse") {
+    return ended(operation.key, withSources(refused(request.tool, verdict.reason), context), operation);
   }
   const call = placed(place, describe(request, kind, asked));
   await state.journal.begin(step, { ...call, state: "running" });
