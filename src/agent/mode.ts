@@ -27,8 +27,7 @@ export type Verdict =
 const run: Verdict = { decision: "run" };
 const refuse = (reason: string): Verdict => ({ decision: "refuse", reason });
 
-/** What somebody must be allowed for whom an operation of this kind is done. */
-export const levelFor = (kind: OperationKind): Level => (kind === "read" ? "use" : "operate");
+const levelFor = (kind: OperationKind): Level => (kind === "read" ? "use" : "operate");
 
 const allows = (mode: Mode, kind: OperationKind): boolean => modes.indexOf(kind) <= modes.indexOf(mode);
 
