@@ -31,6 +31,7 @@ type FromOutside = Pick<
   | "log"
   | "directory"
   | "rights"
+  | "bot"
   | "rooms"
   | "history"
   | "turns"
@@ -51,7 +52,7 @@ interface Setting extends FromOutside {
 
 /** Makes what every turn works with. */
 export async function wireMind({ live, database, serverName, metrics, ...given }: Setting): Promise<Mind> {
-  const { clock, log, rights } = given;
+  const { bot, clock, log, rights } = given;
   const config = live.current;
   const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
   const knowledge = new Knowledge(database);
@@ -68,7 +69,14 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
   const counted = metrics.measured(liveModel(live, { clock, log, onRetry: metrics.modelRetried }), book, clock);
   const model = new MeteredModel({ model: counted, book, clock, log });
   const desks = new Desks(database, files.stores, new Guides(shipped, serverName, subAgents));
-  const view = new View(database, { clock, serverName, rights, defaultModel: () => live.current.model.name, desks });
+  const view = new View(database, {
+    bot,
+    clock,
+    serverName,
+    rights,
+    defaultModel: () => live.current.model.name,
+    desks,
+  });
   return {
     ...given,
     files,

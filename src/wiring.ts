@@ -156,6 +156,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     log,
     directory,
     rights,
+    bot: client.botUserId,
     rooms,
     history,
     turns,

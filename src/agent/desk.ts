@@ -23,6 +23,8 @@ export interface Desk {
   readonly guides: readonly Guide[];
   /** Rooms and users whose content is shown. */
   readonly sources: readonly RoomId[];
+  /** Untrusted texts in it: user ids, and paths of files. */
+  readonly taint: readonly string[];
 }
 
 /** Where a window's content comes from, as far as it can be told from its row. */
@@ -33,6 +35,7 @@ export interface Material {
   readonly contentType: string;
   /** The event that the content came with: its redaction concerns what was shown, too. */
   readonly eventId?: EventId | null | undefined;
+  readonly tainted?: boolean | undefined;
   /** Why there is nothing to be seen. */
   readonly problem?: string | undefined;
 }
@@ -83,24 +86,33 @@ export class Desks {
     const changes = new Map(
       windows.flatMap((row) => (row.srcType === "system" ? [[row.windowId, changeOf(row)] as const] : [])),
     );
-    const always = (path: typeof persona | undefined, windowId: string): FileView | undefined => {
+    const fileView = (path: typeof persona | undefined, windowId: string): FileView | undefined => {
       const file = path && files.find((one) => one.share === path.share && one.path === path.path);
       if (!file) return undefined;
       return {
         path: formatPath(file),
         contentType: file.contentType,
         text: file.text ?? "",
+        tainted: file.tainted,
         window: changes.get(windowId),
       };
     };
+    const shown = windows.filter(({ open, state }) => open && state !== "minimized");
+    const always = [persona, ...(pad ? [pad] : [])].map(formatPath);
+    const isShown = (path: string): boolean =>
+      always.includes(path) || shown.some(({ src }) => src === path) || !windows.some(({ src }) => src === path);
     const opened = windows.filter((row) => row.srcType !== "system");
     return {
       windows: await Promise.all(opened.map(async (row) => viewOf(agent, row, await this.material(row, files)))),
       changes,
-      persona: always(persona, "persona"),
-      scratchpad: always(pad, "scratchpad"),
+      persona: fileView(persona, "persona"),
+      scratchpad: fileView(pad, "scratchpad"),
       guides: this.#guides.of(agent, files),
-      sources: windows.flatMap(({ open, sources, state }) => (open && state !== "minimized" ? sources : [])),
+      sources: shown.flatMap(({ sources }) => sources),
+      taint: [
+        ...shown.flatMap(({ taint }) => taint),
+        ...files.filter((file) => file.tainted && isShown(formatPath(file))).map(formatPath),
+      ],
     };
   }
 
@@ -182,7 +194,7 @@ const isOurs = (row: WindowRow): boolean => row.srcType === "file" && /^(?:agent
 export const viewOf = (
   agent: Agent,
   row: WindowRow,
-  { content, version, contentType, eventId, problem }: Material,
+  { content, version, contentType, eventId, tainted, problem }: Material,
 ): WindowView => {
   const { shown, top, truncated } = excerptOf(row, content, agent.settings.windowChars);
   const live = row.srcType === "file";
@@ -201,6 +213,7 @@ export const viewOf = (
     state: row.state,
     pinned: row.pinned,
     system: false,
+    tainted: tainted === true || row.taint.length > 0,
     closesIn: row.pinned ? undefined : row.turnsLeft,
     autorefresh: live,
     refreshable: !live,

@@ -11,7 +11,7 @@ import { awaitMedia, imagesFor } from "./images.ts";
 import type { Mind } from "./mind.ts";
 import type { AgentSettings } from "./settings.ts";
 import { Thread } from "./thread.ts";
-import { addSources, type Frame } from "./turn-state.ts";
+import { addSources, addTaint, type Frame } from "./turn-state.ts";
 
 /** The agent itself at work in a turn: each step shows it its world as it is then. */
 export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
@@ -38,6 +38,7 @@ export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
       let sight = await view();
       if (await awaitMedia(state, sight.media.pending)) sight = await view();
       addSources(state, sight.sources);
+      addTaint(state, sight.taint);
       if (sight.unread !== undefined && !state.read) {
         state.read = true;
         mind.onRead(agent, turn.roomId, sight.unread, () => state.spoke);

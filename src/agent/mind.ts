@@ -9,7 +9,7 @@ import type { Todos } from "../database/todos.ts";
 import type { Turns } from "../database/turns.ts";
 import type { Uploads } from "../database/uploads.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { AgentName, EventId, RoomId } from "../lib/ids.ts";
+import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import type { FileSystemParts } from "../vfs/file-system.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
@@ -29,6 +29,8 @@ export interface Mind {
   readonly log: Log;
   readonly directory: AgentDirectory;
   readonly rights: Rights;
+  /** The bridge's own user. */
+  readonly bot: UserId;
   readonly rooms: Rooms;
   readonly history: History;
   readonly files: FileSystemParts;

@@ -4,7 +4,7 @@ import type { PermissionRow, PermissionTable } from "../database/permissions.ts"
 import type { Rooms } from "../database/rooms.ts";
 import { UserError } from "../lib/errors.ts";
 import type { RoomId, UserId } from "../lib/ids.ts";
-import { actorKind, type Level, levels, type Permissions, ruleFor } from "./permissions.ts";
+import { actorKind, includesLevel, type Level, levels, type Permissions, ruleFor } from "./permissions.ts";
 
 /**
  * Who may do what on this bridge, now. The permissions are kept in memory, as asking is part of every event; a change
@@ -77,6 +77,16 @@ export class Rights {
     const all = await Promise.all(userIds.map((userId) => this.of(userId)));
     const level = levels.find((one) => all.includes(one)) ?? "none";
     return { userId: userIds[all.indexOf(level)], level };
+  }
+
+  /** Those of the users who do not reach the level; in one statement at most. */
+  async below(level: Level, userIds: readonly UserId[]): Promise<UserId[]> {
+    const concerned = this.#roomActors.length > 0 && userIds.length > 0;
+    const joined = concerned ? await this.#rooms.joinedAmong(this.#roomActors, userIds) : [];
+    return userIds.filter((userId) => {
+      const isIn = (roomId: RoomId) => joined.some((one) => one.userId === userId && one.roomId === roomId);
+      return !includesLevel(ruleFor(this.#permissions, userId, isIn) ?? "none", level);
+    });
   }
 
   /** Everybody who is named an admin by full id. */

@@ -33,6 +33,7 @@ export const searchSource: WindowSource = {
       contentType: "text/lmml",
       content: render(element("content", {}, shown)),
       sources: files.sources,
+      taint: files.taint,
     };
   },
 };

@@ -1,10 +1,10 @@
 import { historyHeight } from "../context/room.ts";
-import type { WindowQuery } from "../context/types.ts";
 import { clamp, textContent } from "../context/viewport.ts";
-import type { WindowRow } from "../database/windows.ts";
+import type { StoredQuery, WindowRow } from "../database/windows.ts";
 import { UserError } from "../lib/errors.ts";
 import type { RoomId } from "../lib/ids.ts";
 import { readMessage } from "../matrix/message.ts";
+import { formatPath } from "../vfs/path.ts";
 import { type Agent, personaPath, splitPath } from "./agent.ts";
 import { type Desks, seatOf } from "./desk.ts";
 import { type Submodel, submodelCharsMax } from "./submodel.ts";
@@ -20,6 +20,8 @@ interface Origin {
   readonly roomId: RoomId;
   readonly key: string;
   readonly submodel: Submodel;
+  /** See `untrusted`. */
+  readonly untrusted: (names: Iterable<string>) => Promise<readonly string[]>;
 }
 
 /** What a window that is always there shows. */
@@ -30,8 +32,8 @@ interface Subject {
   /** It usually shows its end, and what is added there. */
   readonly follows: boolean;
   readonly sources: readonly RoomId[];
-  /** What is asked about: what ends with the line `bottom`. */
-  text(bottom: number): Promise<string>;
+  /** What is asked about: what ends with the line `bottom`; and by whom it is. */
+  text(bottom: number): Promise<{ readonly text: string; readonly names: readonly string[] }>;
 }
 
 const usualTop = ({ follows, lines }: Subject, height: number): number =>
@@ -72,7 +74,7 @@ export class SystemWindows {
     const bottom = Math.min(subject.lines, top + height - 1);
     if (row?.key === key) return this.#outcome(row, action);
     const after = pose({ ...before, top }, { action, argument }, { lines: subject.lines, bottom });
-    const queries = row?.queries ?? [];
+    const asked = action === "query" ? await this.#ask(subject, bottom, argument) : undefined;
     const stays = subject.follows && (row?.top ?? null) === null && (action === "resize" || action === "maximize");
     const changes = {
       state: after.state,
@@ -81,28 +83,33 @@ export class SystemWindows {
       height: after.height === subject.height ? 0 : after.height,
       turnsLeft: 1,
       sources: subject.sources,
-      queries: action === "query" ? [...queries, await this.#ask(subject, bottom, argument)].slice(-3) : queries,
+      taint: [...new Set([...(row?.taint ?? []), ...(asked?.taint ?? [])])],
+      queries: [...(row?.queries ?? []), ...(asked ? [asked.query] : [])].slice(-3),
     };
     await this.#desks.table.changeSystem(seat, windowId, changes, key);
     return this.#outcome({ windowId, ...changes }, action);
   }
 
   #outcome(
-    { windowId, state, top, queries, sources }: Pick<WindowRow, "windowId" | "state" | "top" | "queries" | "sources">,
+    row: Pick<WindowRow, "windowId" | "state" | "top" | "queries" | "sources" | "taint">,
     action: WindowAction,
   ): Outcome {
+    const { windowId, state, top, queries, sources, taint } = row;
     const seen = state !== "normal" ? `is ${state}` : top === null ? "is as it usually is" : `begins with line ${top}`;
     const answer = action === "query" ? (queries.at(-1)?.answer ?? "") : "";
-    return { said: `Window ${windowId} ${seen} until the turn ends. ${answer}`.trim(), sources };
+    return { said: `Window ${windowId} ${seen} until the turn ends. ${answer}`.trim(), sources, taint };
   }
 
-  async #ask(subject: Subject, bottom: number, question: string): Promise<WindowQuery & { version: number }> {
+  async #ask(
+    subject: Subject,
+    bottom: number,
+    question: string,
+  ): Promise<{ query: StoredQuery; taint: readonly string[] }> {
     if (question === "") throw new UserError("Give as argument the question.");
-    return {
-      query: question,
-      answer: await this.#origin.submodel.ask(question, await subject.text(bottom)),
-      version: 0,
-    };
+    const { submodel, untrusted } = this.#origin;
+    const { text, names } = await subject.text(bottom);
+    const [answer, taint] = await Promise.all([submodel.ask(question, text), untrusted(names)]);
+    return { query: { query: question, answer, version: 0 }, taint };
   }
 
   async #subject(windowId: string): Promise<Subject> {
@@ -111,29 +118,33 @@ export class SystemWindows {
     if (windowId.startsWith("room_")) {
       const room = await this.#desks.past.room(seat, windowId.slice("room_".length).split(":")[0] ?? "");
       if (!room) throw new UserError(`There is no window ${windowId} that everybody here may read.`);
-      const text = async (bottom: number): Promise<string> => {
+      const text = async (bottom: number) => {
         const events = await this.#desks.past.lines(seat, { roomId: room.roomId, bottom, count: eventsAsked });
-        return events
-          .map((event) => `${event.sentAt.toISOString()} ${event.sender}: ${readMessage(event)?.body ?? event.type}`)
-          .join("\n")
-          .slice(-submodelCharsMax);
+        const lines = events.map(
+          (event) => `${event.sentAt.toISOString()} ${event.sender}: ${readMessage(event)?.body ?? event.type}`,
+        );
+        return { text: lines.join("\n").slice(-submodelCharsMax), names: events.map(({ sender }) => sender) };
       };
       return { lines: room.lines, height: historyHeight, follows: true, sources: [room.roomId], text };
     }
     if (windowId === "ephemeris") {
-      const text = async () => (await this.#desks.past.thoughts(seat, entriesAsked)).join("\n");
+      const text = async () => {
+        const entries = await this.#desks.past.thoughts(seat, entriesAsked);
+        return { text: entries.map(({ entry }) => entry).join("\n"), names: entries.flatMap(({ taint }) => taint) };
+      };
       return { lines: entriesAsked, height: entriesAsked, follows: true, sources: [], text };
     }
     const path = windowId === "persona" ? personaPath(agent) : agent.settings.scratchPadFile;
     if (path === null) throw new UserError("There is no scratchpad.");
     const { files } = await this.#desks.table.desk(seat, [splitPath(path)]);
-    const content = textContent(files.find((file) => `${file.share}:${file.path}` === path)?.text ?? "");
+    const file = files.find((one) => formatPath(one) === path);
+    const content = textContent(file?.text ?? "");
     return {
       lines: content.lines,
       height: Math.max(1, content.lines),
       follows: false,
       sources: [],
-      text: async () => content.text(submodelCharsMax),
+      text: async () => ({ text: content.text(submodelCharsMax), names: file?.tainted ? [path] : [] }),
     };
   }
 }

@@ -6,6 +6,7 @@ import { type Agent, personaPath } from "./agent.ts";
 import { requesters, threadOf } from "./cause.ts";
 import type { Mind } from "./mind.ts";
 import { includesLevel, type Level } from "./permissions.ts";
+import { untrusted } from "./taint.ts";
 import type { ToolContext } from "./tool.ts";
 import { WindowDesk } from "./window-desk.ts";
 
@@ -23,7 +24,7 @@ export interface Origin {
   readonly requesters: readonly UserId[];
   /** What those who will read the result have been shown already; see `History.mayReadAll`. */
   readonly sources: readonly RoomId[];
-  /** Untrusted texts among that; see `taint.ts`. */
+  /** Untrusted texts among that; see `untrusted`. */
   readonly taint: readonly string[];
   /** Number of the todo that it is done for. */
   readonly todo?: number | undefined;
@@ -67,7 +68,17 @@ export function filesFor(
 export async function toolContext(
   mind: Pick<
     Mind,
-    "clock" | "directory" | "files" | "knowledge" | "rights" | "rooms" | "submodels" | "todos" | "uploads" | "windows"
+    | "bot"
+    | "clock"
+    | "directory"
+    | "files"
+    | "knowledge"
+    | "rights"
+    | "rooms"
+    | "submodels"
+    | "todos"
+    | "uploads"
+    | "windows"
   >,
   origin: Origin,
 ): Promise<ToolContext> {
@@ -86,6 +97,10 @@ export async function toolContext(
     uploads,
     knowledge,
     todos,
-    windows: new WindowDesk(windows, { ...origin, ...own }),
+    windows: new WindowDesk(windows, {
+      ...origin,
+      ...own,
+      untrusted: (names) => untrusted(names, origin.agent, mind),
+    }),
   };
 }

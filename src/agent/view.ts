@@ -13,8 +13,10 @@ import type { Agent } from "./agent.ts";
 import type { Desks } from "./desk.ts";
 import { type CarriedMedia, mediaOf } from "./images.ts";
 import { advance, type LogItem, saidIn } from "./log.ts";
+import { modeIn } from "./mode.ts";
 import type { Rights } from "./rights.ts";
 import { roomViews } from "./room-views.ts";
+import { speakersIn, type Trust, untrusted } from "./taint.ts";
 import { timelineEntry } from "./timeline.ts";
 
 /** Rooms that are shown; the number of those beyond is said. */
@@ -31,6 +33,8 @@ const entriesKept = 5_000;
 export interface Sight {
   readonly world: World;
   readonly sources: readonly RoomId[];
+  /** Untrusted texts in it; see `untrusted`. */
+  readonly taint: readonly string[];
   /** Place of the newest event of the conversation's room that is shown. */
   readonly seen: number;
   /** The newest of them that somebody else sent and the agent had not seen. */
@@ -52,6 +56,7 @@ export class View {
   readonly #clock: Clock;
   readonly #serverName: string;
   readonly #rights: Rights;
+  readonly #trust: Trust;
   readonly #defaultModel: () => string;
   /** Before this, an agent without `reloadEphemeris` remembers nothing. */
   readonly #startedAt: Date;
@@ -62,6 +67,7 @@ export class View {
       readonly clock: Clock;
       readonly serverName: string;
       readonly rights: Rights;
+      readonly bot: UserId;
       readonly defaultModel: () => string;
       readonly desks: Desks;
     },
@@ -71,6 +77,7 @@ export class View {
     this.#clock = options.clock;
     this.#serverName = options.serverName;
     this.#rights = options.rights;
+    this.#trust = options;
     this.#defaultModel = options.defaultModel;
     this.#startedAt = options.clock.now();
   }
@@ -122,11 +129,15 @@ export class View {
           most: loggedMost,
         })
       : undefined;
+    const histories = await this.#desks.histories(agent, turn.roomId, rooms.views, desk.changes);
+    const speakers = speakersIn([...rooms.views, ...histories]);
+    const before = seen.ephemeris.flatMap(({ taint }) => taint);
     return {
       audience: seen.audience,
       emptied: seen.emptied,
       log: log?.next,
       sources: [turn.roomId, ...rooms.views.filter((room) => !room.closed).map((room) => room.roomId), ...desk.sources],
+      taint: await untrusted([...speakers, ...desk.taint, ...before], agent, this.#trust),
       seen: rooms.here.at(-1)?.position ?? 0,
       unread: rooms.here.findLast(isNew)?.eventId,
       media: mediaOf(rooms.here, isNew),
@@ -141,12 +152,13 @@ export class View {
           systemPrompt: settings.systemPrompt,
           postPrompt: settings.postPrompt,
           wakeUpTimerSeconds: agent.wakeUpTimerSeconds,
+          mode: modeIn(agent, seen.mode),
           persona: desk.persona,
           scratchpad: desk.scratchpad,
         },
         guides: desk.guides,
         systemAdmins: this.#rights.admins,
-        rooms: await this.#desks.histories(agent, turn.roomId, rooms.views, desk.changes),
+        rooms: histories,
         log: log?.pieces ?? [],
         roomsLeftOut: Math.max(0, (seen.rooms[0]?.total ?? 0) - seen.rooms.length),
         ephemeris,

@@ -25,6 +25,8 @@ export interface Outcome {
   /** The window as it is now. */
   readonly shown?: Element | undefined;
   readonly sources: readonly RoomId[];
+  /** Untrusted texts that what is said was made from. */
+  readonly taint: readonly string[];
 }
 
 /** How a window stands. */

@@ -16,6 +16,8 @@ interface Snapshot {
   readonly content: string;
   /** Rooms and users whose content is in it. */
   readonly sources: readonly RoomId[];
+  /** Paths of tainted files in it. */
+  readonly taint: readonly string[];
 }
 
 /** What a window can be opened on that is not read anew with each step. */
@@ -42,10 +44,13 @@ interface Origin {
   readonly signal: AbortSignal;
   readonly files: FileSystem;
   readonly submodel: Submodel;
+  readonly untrusted: (names: Iterable<string>) => Promise<readonly string[]>;
 }
 
 export type WindowTarget = Pick<WindowDraft, "srcType" | "src"> &
-  Partial<Pick<WindowDraft, "arguments" | "title" | "top" | "attributes" | "contentType" | "content" | "sources">>;
+  Partial<
+    Pick<WindowDraft, "arguments" | "title" | "top" | "attributes" | "contentType" | "content" | "sources" | "taint">
+  >;
 
 /** Windows that can be pinned beside one another. */
 const pinnedMax = 10;
@@ -76,6 +81,7 @@ export class WindowDesk {
       contentType: "text/plain",
       content: null,
       sources: [],
+      taint: [],
       ...target,
       ...read,
       height: agent.settings.windowLines,
@@ -92,7 +98,7 @@ export class WindowDesk {
     const { agent, key } = this.#origin;
     if (action === "close") {
       await this.#desks.table.close(this.#seat, row.id);
-      return { said: `Window ${windowId} is closed.`, sources: [] };
+      return { said: `Window ${windowId} is closed.`, sources: [], taint: [] };
     }
     if (!row.open) throw new UserError(`Window ${windowId} is closed to the people here: it can only be closed.`);
     if (row.key === key) return this.#outcome(row, material, action);
@@ -136,10 +142,10 @@ export class WindowDesk {
     return [...others, { query: question, answer, version }].slice(-queriesMax);
   }
 
-  async #refresh(row: WindowRow): Promise<Pick<WindowRow, "content" | "sources" | "queries"> | undefined> {
+  async #refresh(row: WindowRow): Promise<Pick<WindowRow, "content" | "sources" | "taint" | "queries"> | undefined> {
     const { files, signal } = this.#origin;
     const read = await this.#sources[row.srcType]?.read(row.src, row.arguments, { files, signal });
-    return read && { content: read.content, sources: read.sources, queries: [] };
+    return read && { content: read.content, sources: read.sources, taint: read.taint, queries: [] };
   }
 
   #outcome(row: WindowRow, material: Material, done: WindowAction | "open"): Outcome {
@@ -158,6 +164,7 @@ export class WindowDesk {
       said: [opened, now, answer].filter((part) => part !== undefined).join(" "),
       shown: windowElement(view),
       sources: row.sources,
+      taint: answer === undefined ? [] : material.tainted ? [...row.taint, row.src] : row.taint,
     };
   }
 }

@@ -112,7 +112,10 @@ const planOf = (world: World): { wanted: Allotment; write: (chars: Allotment) =>
         windowsLeftOut: windows.leftOut > 0 ? windows.leftOut : undefined,
       },
       [
-        element("agentParameters", { wakeUpTimerSeconds: world.agent.wakeUpTimerSeconds ?? "off" }),
+        element("agentParameters", {
+          wakeUpTimerSeconds: world.agent.wakeUpTimerSeconds ?? "off",
+          mode: world.agent.mode,
+        }),
         element("chatSystem", { systemId, loggedInAs }, [
           own &&
             openRoom({ ...inTail(own), memberCount: 0 }, world, {

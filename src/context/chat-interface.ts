@@ -116,7 +116,7 @@ export const chatInterface = (world: World, parts: Parts, chars: Allotment): Ele
       windowsLeftOut: windows.leftOut > 0 ? windows.leftOut : undefined,
     },
     [
-      element("agentParameters", { wakeUpTimerSeconds: agent.wakeUpTimerSeconds ?? "off" }),
+      element("agentParameters", { wakeUpTimerSeconds: agent.wakeUpTimerSeconds ?? "off", mode: agent.mode }),
       element(
         "chatSystem",
         {

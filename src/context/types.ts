@@ -99,6 +99,8 @@ export interface WindowView {
   readonly state: WindowState;
   readonly pinned: boolean;
   readonly system: boolean;
+  /** Untrusted people wrote some of it. */
+  readonly tainted?: boolean | undefined;
   /** Turns, this one included, after which it closes; undefined is never. */
   readonly closesIn?: number | undefined;
   /** Always shows its source as it is now. */
@@ -152,6 +154,7 @@ export interface FileView {
   readonly path: string;
   readonly contentType: string;
   readonly text: string;
+  readonly tainted?: boolean | undefined;
   readonly window?: WindowChange | undefined;
 }
 
@@ -167,6 +170,8 @@ export interface World {
     readonly systemPrompt: string;
     readonly postPrompt: string | null;
     readonly wakeUpTimerSeconds: number | null;
+    /** Which kinds of operations are carried out without asking. */
+    readonly mode?: string | undefined;
     readonly persona: FileView | undefined;
     readonly scratchpad: FileView | undefined;
   };

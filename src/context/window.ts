@@ -73,6 +73,7 @@ const build = ({ view, states }: Pane, children: readonly (Element | undefined)[
       autorefresh: view.autorefresh,
       refreshable: view.refreshable,
       truncated: cut,
+      tainted: view.tainted,
     },
     children,
   );
@@ -166,7 +167,7 @@ export const windowElement = (view: WindowView, limit = 16_000): Element | undef
 /** A file that is always open, shown whole as far as it fits. `states` are attributes by presence, in their order. */
 export const fileWindow = (
   windowId: string,
-  { path: src, contentType, text, window: change }: FileView,
+  { path: src, contentType, text, tainted, window: change }: FileView,
   states: readonly StateName[],
   { depth, limit }: Pick<Pane, "depth" | "limit">,
 ): Part<Element> => {
@@ -188,6 +189,7 @@ export const fileWindow = (
     state: change?.state ?? "normal",
     pinned: true,
     system: true,
+    tainted,
     queries: change?.queries ?? [],
   };
   const minimized = view.state === "minimized";

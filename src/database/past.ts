@@ -32,16 +32,16 @@ export class Past {
   }
 
   /** The newest entries of the agent's ephemeris that may be read here, oldest first. */
-  async thoughts({ userId, owner, here }: Seat, count: number): Promise<string[]> {
+  async thoughts({ userId, owner, here }: Seat, count: number): Promise<{ entry: string; taint: string[] }[]> {
     const rows = await this.#database.run(
-      (sql) => sql<{ entry: string }[]>`
-        select entry from (select * from ephemeris where user_id = ${userId} and sub_agent is null order by id desc limit 500) recent
+      (sql) => sql<{ entry: string; taint: string[] }[]>`
+        select entry, taint from (select * from ephemeris where user_id = ${userId} and sub_agent is null order by id desc limit 500) recent
         where (
           select bool_and(s = ${here} or may_read(audience_of(${here}, ${owner}), s, ${owner}))
           from unnest(sources || room_id::text) as s)
         order by id desc limit ${count}`,
     );
-    return rows.map((row) => row.entry).reverse();
+    return rows.reverse();
   }
 
   /** These lines, oldest first; of the conversation's own room, nothing that waits for a later turn. */

@@ -118,6 +118,15 @@ export class Rooms {
     return rows.map((row) => row.userId);
   }
 
+  /** Who of these users is in which of these rooms. */
+  joinedAmong(roomIds: readonly RoomId[], userIds: readonly UserId[]): Promise<{ roomId: RoomId; userId: UserId }[]> {
+    return this.#database.run(
+      (sql) => sql<{ roomId: RoomId; userId: UserId }[]>`
+        select room_id as "roomId", user_id as "userId" from members
+        where room_id = any (${[...roomIds]}) and user_id = any (${[...userIds]}) and membership = 'join'`,
+    );
+  }
+
   /** Joined humans. */
   async humans(roomId: RoomId): Promise<UserId[]> {
     const rows = await this.#database.run(

@@ -56,6 +56,8 @@ export interface EntryRow {
   readonly id: number;
   readonly entry: string;
   readonly at: Date;
+  /** Untrusted texts that its turn had read. */
+  readonly taint: readonly string[];
 }
 
 export interface Seen {
@@ -70,6 +72,8 @@ export interface Seen {
   /** Entries from other turns, oldest first; none whose sources the audience may not read. */
   readonly ephemeris: readonly EntryRow[];
   readonly log: LogState | null;
+  /** See `Rooms.mode`. */
+  readonly mode: string | null;
   /** Something that was shown since the step `base` was redacted. */
   readonly emptied: boolean;
 }
@@ -122,7 +126,7 @@ export async function see(database: Database, look: Look): Promise<Seen> {
           order by user_id = any (${[...look.first]}) desc, kind = 'agent' desc, user_id limit ${look.membersPerRoom}
         ) m
       ), thoughts as (
-        select id, entry, created_at as at from (
+        select id, entry, created_at as at, taint from (
           select * from ephemeris
           where user_id = ${userId} and sub_agent is null and turn_id <> ${look.turnId}
             and id > coalesce(((select log from remembered)->'from'->>'ephemeris')::float8, 0) and (${look.since}::timestamptz is null or created_at >= ${look.since})
@@ -149,8 +153,9 @@ export async function see(database: Database, look: Look): Promise<Seen> {
           from (select ${sql.unsafe(eventColumns)} from newest e) shown) as events,
         (select coalesce(jsonb_agg(jsonb_build_object('roomId', room_id, 'userId', user_id, 'displayName', display_name, 'total', total)
           order by user_id = any (${[...look.first]}) desc, kind = 'agent' desc, user_id), '[]') from people) as members,
-        (select coalesce(jsonb_agg(jsonb_build_object('id', id, 'entry', entry, 'at', at) order by id), '[]') from thoughts) as ephemeris,
+        (select coalesce(jsonb_agg(jsonb_build_object('id', id, 'entry', entry, 'at', at, 'taint', taint) order by id), '[]') from thoughts) as ephemeris,
         (select log from remembered) as log,
+        (select mode from rooms where room_id = ${here}) as mode,
         exists (select 1 from renders where turn_id = ${look.turnId} and n >= ${look.base ?? null}::integer and system = '') as emptied`,
   );
   if (!row) throw new Error("a query without a table gave no row");

@@ -28,6 +28,8 @@ export interface WindowRow {
   readonly contentType: string;
   readonly content: string | null;
   readonly sources: readonly RoomId[];
+  /** Untrusted texts in the content, or in what was asked about it. */
+  readonly taint: readonly string[];
   readonly state: WindowState;
   readonly pinned: boolean;
   readonly turnsLeft: number;
@@ -46,13 +48,14 @@ export interface DeskFile extends FilePlace {
   readonly size: number;
   readonly binary: boolean;
   readonly eventId: EventId | null;
+  readonly tainted: boolean;
   readonly text: string | null;
 }
 
 export interface WindowDraft
   extends Pick<
     WindowRow,
-    "srcType" | "src" | "arguments" | "contentType" | "content" | "sources" | "height" | "turnsLeft"
+    "srcType" | "src" | "arguments" | "contentType" | "content" | "sources" | "taint" | "height" | "turnsLeft"
   > {
   readonly key: string;
   readonly attributes?: Readonly<Record<string, string>> | undefined;
@@ -64,7 +67,7 @@ export interface WindowDraft
 /** What an operation makes of a window. */
 export type WindowChanges = Pick<
   WindowRow,
-  "state" | "pinned" | "turnsLeft" | "top" | "height" | "queries" | "content" | "sources"
+  "state" | "pinned" | "turnsLeft" | "top" | "height" | "queries" | "content" | "sources" | "taint"
 >;
 
 /** Windows that one conversation can have open; of more, those used longest ago are closed. */
@@ -73,7 +76,7 @@ export const windowsMax = 20;
 const shortFile = 65_536;
 
 const windowColumns = `w.id, w.window_id as "windowId", w.src_type as "srcType", w.src, w.arguments, w.title, w.attributes,
-  w.content_type as "contentType", w.content, w.sources, w.state, w.pinned, w.turns_left as "turnsLeft", w.top, w.height,
+  w.content_type as "contentType", w.content, w.sources, w.taint, w.state, w.pinned, w.turns_left as "turnsLeft", w.top, w.height,
   w.queries, w.key`;
 
 export class Windows {
@@ -115,7 +118,7 @@ export class Windows {
         )
         select ${sql.unsafe(windowColumns)}, w.open,
           case when f.id is not null then jsonb_build_object('share', f.share, 'path', f.path, 'contentType', f.content_type,
-            'version', f.version, 'size', f.size, 'binary', f.binary_content is not null, 'eventId', f.event_id) end as file,
+            'version', f.version, 'size', f.size, 'binary', f.binary_content is not null, 'eventId', f.event_id, 'tainted', f.tainted) end as file,
           case when f.is_named or f.size <= ${shortFile} then f.text_content end as "fileText"
         from w full join f on f.share = w.share and f.path = w.path
         order by w.used_at, w.id, f.share desc, f.path`,
@@ -137,12 +140,12 @@ export class Windows {
             where agent = ${agent} and room_id = ${here} and src_type <> 'system' and (src_type, src, arguments) <> (${srcType}, ${src}, ${args})
             order by pinned desc, used_at desc offset ${windowsMax - 1})
         )
-        insert into windows (agent, room_id, src_type, src, arguments, title, attributes, content_type, content, sources, turns_left, top, height, key)
+        insert into windows (agent, room_id, src_type, src, arguments, title, attributes, content_type, content, sources, taint, turns_left, top, height, key)
         values (${agent}, ${here}, ${srcType}, ${src}, ${args}, ${draft.title ?? null}, ${sql.json({ ...draft.attributes })}, ${draft.contentType},
-          ${draft.content}, ${[...draft.sources]}, ${draft.turnsLeft}, ${draft.top ?? null}, ${draft.height}, ${draft.key})
+          ${draft.content}, ${[...draft.sources]}, ${[...draft.taint]}, ${draft.turnsLeft}, ${draft.top ?? null}, ${draft.height}, ${draft.key})
         on conflict (agent, room_id, src_type, src, arguments) do update set
           title = coalesce(excluded.title, windows.title), attributes = excluded.attributes, content_type = excluded.content_type,
-          content = excluded.content, sources = excluded.sources, turns_left = excluded.turns_left,
+          content = excluded.content, sources = excluded.sources, taint = excluded.taint, turns_left = excluded.turns_left,
           top = coalesce(excluded.top, windows.top), key = excluded.key, used_at = excluded.used_at,
           state = case when windows.state = 'minimized' then 'normal' else windows.state end
         returning window_id as "windowId"`,
@@ -157,7 +160,7 @@ export class Windows {
       (sql) => sql`
         update windows set state = ${changes.state}, pinned = ${changes.pinned}, turns_left = ${changes.turnsLeft}, top = ${changes.top},
           height = ${changes.height}, queries = ${sql.json(changes.queries as unknown as Json)}, content = ${changes.content},
-          sources = ${[...changes.sources]}, key = ${key}, used_at = clock_timestamp()
+          sources = ${[...changes.sources]}, taint = ${[...changes.taint]}, key = ${key}, used_at = clock_timestamp()
         where agent = ${agent} and room_id = ${here} and id = ${id} and key is distinct from ${key}`,
     );
   }
@@ -171,10 +174,10 @@ export class Windows {
   ): Promise<void> {
     await this.#database.run(
       (sql) => sql`
-        insert into windows (agent, room_id, src_type, src, sources, state, turns_left, top, height, queries, key)
-        values (${agent}, ${here}, 'system', ${windowId}, ${[...changes.sources]}, ${changes.state}, ${changes.turnsLeft}, ${changes.top},
+        insert into windows (agent, room_id, src_type, src, sources, taint, state, turns_left, top, height, queries, key)
+        values (${agent}, ${here}, 'system', ${windowId}, ${[...changes.sources]}, ${[...changes.taint]}, ${changes.state}, ${changes.turnsLeft}, ${changes.top},
           ${changes.height}, ${sql.json(changes.queries as unknown as Json)}, ${key})
-        on conflict (agent, room_id, src_type, src, arguments) do update set state = excluded.state, top = excluded.top,
+        on conflict (agent, room_id, src_type, src, arguments) do update set taint = excluded.taint, state = excluded.state, top = excluded.top,
           height = excluded.height, queries = excluded.queries, key = excluded.key, used_at = excluded.used_at
         where windows.key is distinct from ${key}`,
     );

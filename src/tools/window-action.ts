@@ -25,7 +25,7 @@ export const tool = defineTool({
   }),
   positional: ["argument"],
   async run({ windowId, action, argument = "" }, { by, windows }) {
-    const { said, shown, sources } = await windows.act(windowId, action, argument);
-    return { result: by === "person" && shown ? shown : said, sources };
+    const { said, shown, sources, taint } = await windows.act(windowId, action, argument);
+    return { result: by === "person" && shown ? shown : said, sources, taint };
   },
 });

@@ -16,6 +16,7 @@ const rooms = [room(here, "General"), other];
 
 const sight = (change: Partial<Omit<Sight, "world">> & { world?: Partial<World> } = {}): Sight => ({
   sources: [here],
+  taint: [],
   seen: 0,
   unread: undefined,
   media: { pending: [], shown: [] } as never,

@@ -24,6 +24,7 @@ import { Todos } from "../../src/database/todos.ts";
 import { Turns } from "../../src/database/turns.ts";
 import { Uploads } from "../../src/database/uploads.ts";
 import { systemClock } from "../../src/lib/clock.ts";
+import type { UserId } from "../../src/lib/ids.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createChatModel } from "../../src/model/chat.ts";
 import { shares } from "./actor.ts";
@@ -41,6 +42,7 @@ export interface MindOptions {
 /** What the turns of one process work with; the model is `m`. */
 export function mindOf(database: Database, options: MindOptions): Mind {
   const [clock, log, rooms] = [systemClock, silentLog, new Rooms(database)];
+  const bot = "@clevernet:test" as UserId;
   const book = new BudgetBook(new Budgets(database), () => ({ budgets: {}, prices: {}, ...options }));
   const chat = createChatModel({ baseUrl: options.modelUrl, apiKey: "", clock, log });
   const model = new MeteredModel({ model: chat, book, clock, log });
@@ -53,6 +55,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     log,
     directory: new AgentDirectory(database, clock, log),
     rights: options.rights,
+    bot,
     prefixes: new PrefixMeter(),
     rooms,
     history: new History(database),
@@ -62,7 +65,14 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     todos: new Todos(database),
     turns: new Turns(database, newKey()),
     renders: new Renders(database),
-    view: new View(database, { clock, serverName: "test", rights: options.rights, defaultModel: () => "m", desks }),
+    view: new View(database, {
+      bot,
+      clock,
+      serverName: "test",
+      rights: options.rights,
+      defaultModel: () => "m",
+      desks,
+    }),
     toolbox,
     subAgents,
     model,
