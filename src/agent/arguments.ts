@@ -5,10 +5,11 @@ import { nearest } from "../lib/nearest.ts";
 import { problemsOf } from "../lib/problems.ts";
 
 /** The part of JSON Schema in which inputs are described. */
-interface FieldSchema {
+export interface FieldSchema {
   readonly type?: string;
   readonly description?: string;
   readonly enum?: readonly unknown[];
+  readonly default?: unknown;
   readonly minimum?: number;
   readonly maximum?: number;
   readonly maxLength?: number;
@@ -23,6 +24,8 @@ interface Form {
   readonly required: readonly string[];
 }
 
+const int32Max = 2_147_483_647;
+
 const forms = new WeakMap<z.ZodObject, Form>();
 
 /** Made once for each input. */
@@ -32,10 +35,10 @@ export function formOf(input: z.ZodObject): Form {
   const strict = z.strictObject(input.shape);
   const { $schema: _, ...json } = z.toJSONSchema(strict, {
     io: "input",
-    // What every whole number has need not be said.
+    // Where a number cannot be held any more need not be said.
     override({ jsonSchema: schema }) {
-      if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
-      if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+      if (schema.minimum === Number.MIN_SAFE_INTEGER || schema.minimum === -int32Max - 1) delete schema.minimum;
+      if (schema.maximum === Number.MAX_SAFE_INTEGER || schema.maximum === int32Max) delete schema.maximum;
     },
   });
   const fields = { ...json.properties } as Readonly<Record<string, FieldSchema>>;
@@ -111,7 +114,7 @@ const listed = (text: string): unknown[] => {
 };
 
 /** The end of "found X, expected …". */
-const expected = ({ type, description, enum: words, items: each, ...schema }: FieldSchema): string => {
+export const expected = ({ type, description, enum: words, items: each, ...schema }: FieldSchema): string => {
   if (words) return `one of ${words.join(", ")}`;
   switch (type) {
     case "integer":

@@ -1,10 +1,16 @@
-import { z } from "zod";
+import type { z } from "zod";
 import { UserError } from "../lib/errors.ts";
+import { nearest } from "../lib/nearest.ts";
+import { expected, type FieldSchema, formOf, readInput } from "./arguments.ts";
 
 /** What people write after the prefix: a tool's command, or one of the bridge's own. */
 export interface Commandable {
-  /** The words that call it. */
+  /** The words that call it, one or two. */
   readonly command?: string;
+  /** Other words that call it. */
+  readonly aliases?: readonly string[];
+  /** A tool's name, which calls it as well. */
+  readonly name?: string;
   readonly description: string;
   /** Every field is described. */
   readonly input: z.ZodObject;
@@ -12,84 +18,149 @@ export interface Commandable {
   readonly positional?: readonly string[];
   /** No positional value holds a space, so that named ones may stand behind them as well. */
   readonly namedLast?: boolean;
+  /** What may stand behind the command. */
+  readonly examples?: readonly string[];
 }
 
+/** All words that call it, those that people are told first. */
+export const wordsFor = ({ command, aliases = [], name }: Commandable): string[] =>
+  [command, ...aliases, name].filter((words) => words !== undefined);
+
+/** What people are told to write. */
+export const commandOf = (form: Commandable): string => wordsFor(form)[0] ?? "";
+
+/** The form that a line begins with, the longest words first, and the rest of the line. */
+export function findForm<Form extends Commandable>(
+  forms: readonly Form[],
+  line: string,
+): { readonly form: Form; readonly rest: string } | undefined {
+  const found = forms
+    .flatMap((form) => wordsFor(form).map((words) => ({ form, words, length: lengthOf(words, line) })))
+    .filter(({ length }) => length > 0)
+    .sort((a, b) => b.length - a.length)[0];
+  if (!found) return undefined;
+  const rest = line.slice(found.length).trim();
+  const takesNothing = Object.keys(found.form.input.shape).length === 0;
+  // `todo lsit` is no `todo` with an argument.
+  if (rest !== "" && takesNothing && familyOf(forms, found.words).length > 0) return undefined;
+  return { form: found.form, rest };
+}
+
+/** Commands of two words of which this is the first. */
+export const familyOf = (forms: readonly Commandable[], word: string): string[] =>
+  forms.flatMap((form) => wordsFor(form).filter((words) => words.startsWith(`${word} `)));
+
+/** How many characters of the line are these words; 0 if it begins with others. */
+const lengthOf = (words: string, line: string): number => {
+  const pattern = words.split(" ").join(String.raw`\s+`);
+  return new RegExp(`^${pattern}(?=\\s|$)`, "i").exec(line)?.[0].length ?? 0;
+};
+
 /**
- * A command's arguments by its input: `--name value` for any field, then the required fields by position, the
- * last of which takes the rest of the line. Values are text; the input's schema makes them what they are.
+ * A command's arguments by its input: `--name value` for any field, then the required fields by position, the last of
+ * which takes the rest of the line, as it is. A value with spaces stands in quotes elsewhere; `--` ends the named ones.
+ * Values are text: see `readInput`.
  */
 export function readCommandLine(form: Commandable, line: string): Record<string, unknown> {
-  const { named, rest } = takeNamed(form, line.trim());
-  const positional = positionalFields(form).filter((field) => !(field in named));
+  const places = positionalFields(form);
+  const { named, rest } = takeNamed(form, line.trim(), places.length > 1 || form.namedLast === true);
+  const positional = places.filter((field) => !(field in named));
   const values: Record<string, unknown> = { ...named };
   let left = rest;
   for (const [index, field] of positional.entries()) {
     if (left === "") break;
     const takesRest = index === positional.length - 1 && !form.namedLast;
-    const end = takesRest ? left.length : left.search(/\s|$/);
-    values[field] = left.slice(0, end);
-    left = left.slice(end).trim();
+    const value = takesRest ? { text: left, length: left.length } : firstWord(left);
+    values[field] = value.text;
+    left = left.slice(value.length).trim();
     if (form.namedLast) {
-      const more = takeNamed(form, left);
+      const more = takeNamed(form, left, true);
       Object.assign(values, more.named);
       left = more.rest;
     }
   }
   if (left !== "") throw new UserError(`"${left}" is too much.`);
-  const read = z.strictObject(form.input.shape).safeParse(values);
-  if (read.success) return read.data as Record<string, unknown>;
-  throw new UserError(
-    read.error.issues.map((issue) => `${issue.path.join(".") || "arguments"}: ${issue.message}`).join("\n"),
-  );
+  return readInput(form.input, values);
 }
 
 /** How a command is written: `!say [--roomId …] [--final] <content>`. */
 export function usageOf(form: Commandable, prefix: string): string {
+  const { fields } = formOf(form.input);
   const positional = positionalFields(form);
-  const named = Object.keys(form.input.shape).filter((field) => !positional.includes(field));
-  const flags = named.map((field) => `[--${field}${isSwitch(form.input.shape[field]) ? "" : " …"}]`);
+  const named = Object.keys(fields).filter((field) => !positional.includes(field));
+  const flags = named.map((field) => `[--${field}${isSwitch(fields[field]) ? "" : " …"}]`);
   const places = positional.map((field) => (form.positional?.includes(field) ? `[${field}]` : `<${field}>`));
   const words = form.namedLast ? [...places, ...flags] : [...flags, ...places];
-  return [`${prefix}${form.command}`, ...words].join(" ");
+  return [`${prefix}${commandOf(form)}`, ...words].join(" ");
 }
 
-/** The same, with what each part means. */
+/** The same, with what each part means, examples, and other words for it. */
 export function helpFor(form: Commandable, prefix: string): string {
-  const described = z.toJSONSchema(form.input).properties ?? {};
-  const fields = Object.entries(described).map(
-    ([field, schema]) => `- \`${field}\`: ${(typeof schema === "object" && schema.description) || ""}`,
-  );
-  return [`\`${usageOf(form, prefix)}\``, "", form.description, "", ...fields].join("\n");
+  const described = Object.entries(formOf(form.input).fields).map(([field, schema]) => {
+    const { description = "", default: usual } = schema;
+    const facts = [
+      ...(schema.type === "string" && !schema.enum ? [] : [expected(schema)]),
+      ...(usual === undefined ? [] : [`without it ${usual}`]),
+    ];
+    return `- \`${field}\`: ${description}${facts.length > 0 ? ` (${facts.join("; ")})` : ""}`;
+  });
+  const command = `${prefix}${commandOf(form)}`;
+  const examples = (form.examples ?? []).map((example) => `\`${command} ${example}\``);
+  const others = wordsFor(form).slice(1);
+  return [
+    `\`${usageOf(form, prefix)}\``,
+    form.description,
+    described.join("\n"),
+    examples.length > 0 ? `For example: ${examples.join(", ")}` : "",
+    form.name === undefined ? "" : `With \`--todo N\` it is linked to the todo of this number.`,
+    others.length > 0 ? `Also: ${others.map((words) => `\`${prefix}${words}\``).join(", ")}` : "",
+  ]
+    .filter((part) => part !== "")
+    .join("\n\n");
 }
-
-const isOptional = (schema: unknown): boolean => (schema as z.ZodType).safeParse(undefined).success;
 
 /** Named without a value. */
-const isSwitch = (schema: unknown): boolean =>
-  (schema as z.ZodType).safeParse(true).data === true && !(schema as z.ZodType).safeParse("true").success;
+const isSwitch = (schema: FieldSchema | undefined): boolean => schema?.type === "boolean";
 
-const positionalFields = (form: Commandable): string[] => [
-  ...Object.entries(form.input.shape)
-    .filter(([, schema]) => !isOptional(schema))
-    .map(([field]) => field),
-  ...(form.positional ?? []),
-];
+const positionalFields = (form: Commandable): string[] => [...formOf(form.input).required, ...(form.positional ?? [])];
 
-/** Named arguments stand before the text that takes the rest of the line; a text that begins with `--` is no name. */
-function takeNamed(form: Commandable, line: string): { named: Record<string, unknown>; rest: string } {
+const firstWord = (text: string): { text: string; length: number } => {
+  const [whole = "", quoted] = /^"([^"]*)"(?=\s|$)|^\S+/.exec(text) ?? [];
+  return { text: quoted ?? whole, length: whole.length };
+};
+
+/**
+ * Named arguments stand before the others.
+ * @param wordsFollow no text may follow that could begin with `--`: what looks like a name is meant as one
+ */
+function takeNamed(
+  form: Commandable,
+  line: string,
+  wordsFollow: boolean,
+): { named: Record<string, unknown>; rest: string } {
+  const { fields } = formOf(form.input);
+  const names = Object.keys(fields);
   const named: Record<string, unknown> = {};
   let rest = line;
   for (;;) {
-    const found = /^--([A-Za-z]\w*)(?:[ \t]+|=|$)/.exec(rest);
-    const field = found?.[1];
-    if (!found || field === undefined || !Object.hasOwn(form.input.shape, field)) return { named, rest };
-    rest = rest.slice(found[0].length);
-    if (isSwitch(form.input.shape[field])) {
+    const found = /^--(?:([A-Za-z]\w*)(?:[ \t]+|=|$)|(?=\s|$))/.exec(rest);
+    if (!found) return { named, rest };
+    const [whole, field] = found;
+    if (field === undefined) return { named, rest: rest.slice(whole.length).trim() };
+    if (!names.includes(field)) {
+      const near = nearest(field, names);
+      if (near === undefined && !wordsFollow) return { named, rest };
+      const hint =
+        near === undefined ? `there are: ${names.map((name) => `--${name}`).join(", ")}` : `did you mean --${near}?`;
+      throw new UserError(`There is no --${field}, ${hint} Text that begins so stands behind \`-- \`.`);
+    }
+    rest = rest.slice(whole.length);
+    if (isSwitch(fields[field]) && !whole.endsWith("=")) {
       named[field] = true;
       continue;
     }
-    const value = /^"([^"]*)"\s*|^(\S*)\s*/.exec(rest);
-    named[field] = value?.[1] ?? value?.[2] ?? "";
-    rest = rest.slice(value?.[0].length ?? 0);
+    const value = firstWord(rest);
+    named[field] = value.text;
+    rest = rest.slice(value.length).trim();
   }
 }

@@ -4,7 +4,11 @@ import { storableJson } from "../lib/storable.ts";
 import type { ToolDefinition } from "../model/request.ts";
 import type { Agent } from "./agent.ts";
 import { formOf, readInput } from "./arguments.ts";
+import type { ToolSet } from "./settings.ts";
 import type { AnyTool } from "./tool.ts";
+
+/** Sets of the sub-agents that every agent has. */
+const subAgentSets: readonly ToolSet[] = ["planner"];
 
 /** All tools there are, and which of them an agent has. */
 export class Toolbox {
@@ -50,8 +54,9 @@ export class Toolbox {
     return this.of(agent, names).some((tool) => tool.immediate === true && nameFor(agent, tool) === name);
   }
 
-  byCommand(agent: Agent, word: string): AnyTool | undefined {
-    return this.of(agent).find((tool) => tool.command === word);
+  /** What people may command: what the agent has, and what its sub-agents have. */
+  commandable(agent: Agent): readonly AnyTool[] {
+    return this.#tools.filter(({ set }) => agent.settings.tools.includes(set) || subAgentSets.includes(set));
   }
 }
 

@@ -131,12 +131,17 @@ export class View {
       : undefined;
     const histories = await this.#desks.histories(agent, turn.roomId, rooms.views, desk.changes);
     const speakers = speakersIn([...rooms.views, ...histories]);
-    const before = seen.ephemeris.flatMap(({ taint }) => taint);
+    const before = [...seen.ephemeris, ...seen.todos].flatMap(({ taint }) => taint);
     return {
       audience: seen.audience,
       emptied: seen.emptied,
       log: log?.next,
-      sources: [turn.roomId, ...rooms.views.filter((room) => !room.closed).map((room) => room.roomId), ...desk.sources],
+      sources: [
+        turn.roomId,
+        ...rooms.views.filter((room) => !room.closed).map((room) => room.roomId),
+        ...seen.todos.flatMap((todo) => todo.sources),
+        ...desk.sources,
+      ],
       taint: await untrusted([...speakers, ...desk.taint, ...before], agent, this.#trust),
       seen: rooms.here.at(-1)?.position ?? 0,
       unread: rooms.here.findLast(isNew)?.eventId,
@@ -165,6 +170,7 @@ export class View {
         ephemerisWindow: desk.changes.get("ephemeris"),
         windows: desk.windows,
         turn: { id: turn.number, reason: turn.reason, at: turn.startedAt, entries },
+        todos: seen.todos,
         reminders,
         charsMax: settings.approxContextCharsMax,
       },

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type CommandContext, defineCommand } from "../agent/command.ts";
-import { type Commandable, helpFor, usageOf } from "../agent/command-line.ts";
+import { type Commandable, helpFor, usageOf, wordsFor } from "../agent/command-line.ts";
 import { includesLevel } from "../agent/permissions.ts";
 import { UserError } from "../lib/errors.ts";
 import { nearest } from "../lib/nearest.ts";
@@ -21,21 +21,15 @@ export const commands = [
     positional: ["command"],
     async run({ command = "" }, context) {
       const { agents, prefix, toolbox } = context;
-      const tools = [...new Set(agents.flatMap((agent) => toolbox.of(agent)))].filter(
-        (tool) => tool.command !== undefined,
-      );
-      const known = [...ownHere(context), ...tools];
-      const word = (command.startsWith(prefix) ? command.slice(prefix.length) : command).toLowerCase();
+      const tools = [...new Set(agents.flatMap((agent) => toolbox.commandable(agent)))];
+      const known: Commandable[] = [...ownHere(context), ...tools];
+      const word = (command.startsWith(prefix) ? command.slice(prefix.length) : command).toLowerCase().trim();
       if (word !== "") {
-        const asked = [
-          ...known.filter((one) => one.command === word || one.command?.startsWith(`${word} `)),
-          ...tools.filter((tool) => tool.name.toLowerCase() === word),
-        ];
-        if (asked.length > 0) return asked.map((one) => helpFor(one, prefix)).join("\n\n");
-        const meant = nearest(
-          word,
-          known.flatMap((one) => one.command ?? []),
+        const asked = known.filter((one) =>
+          wordsFor(one).some((words) => words.toLowerCase() === word || words.startsWith(`${word} `)),
         );
+        if (asked.length > 0) return asked.map((one) => helpFor(one, prefix)).join("\n\n");
+        const meant = nearest(word, known.flatMap(wordsFor));
         const hint = meant === undefined ? "" : ` Did you mean \`${prefix}${meant}\`?`;
         throw new UserError(
           `There is no command \`${prefix}${word}\` for you here.${hint} \`${prefix}help\` lists them.`,

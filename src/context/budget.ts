@@ -9,9 +9,10 @@
 const shares = {
   reminders: 0.05,
   postPrompt: 0.05,
-  turn: 0.16,
-  newEvents: 0.16,
-  windows: 0.16,
+  todos: 0.03,
+  turn: 0.15,
+  newEvents: 0.15,
+  windows: 0.15,
   systemPrompt: 0.1,
   persona: 0.08,
   guides: 0.07,

@@ -86,6 +86,7 @@ const planOf = (world: World): { wanted: Allotment; write: (chars: Allotment) =>
     const systemId = clip(world.serverName);
     const loggedInAs = clip(world.agent.userId);
     const admins = parts.admins.cut(chars.admins);
+    const todos = parts.todos.cut(chars.todos);
     const windows = parts.windows.cut(chars.windows);
     const shownOthers = otherRooms.cut(chars.otherRooms);
     const leftOut = world.roomsLeftOut + shownOthers.leftOut;
@@ -109,6 +110,7 @@ const planOf = (world: World): { wanted: Allotment; write: (chars: Allotment) =>
         currentDatetime: localTime(world.now, world.timeZone),
         agentUnderlyingModel: clip(world.agent.model),
         agentRunningOnSystem: systemId,
+        todosLeftOut: todos.leftOut > 0 ? todos.leftOut : undefined,
         windowsLeftOut: windows.leftOut > 0 ? windows.leftOut : undefined,
       },
       [
@@ -133,6 +135,7 @@ const planOf = (world: World): { wanted: Allotment; write: (chars: Allotment) =>
           parts.scratchpad.cut(chars.scratchpad),
         ]),
         ...parts.reminders.cut(chars.reminders),
+        ...todos.elements,
         ...windows.elements,
       ],
     );

@@ -8,6 +8,7 @@ import { otherRoomsPart } from "./other-rooms.ts";
 import { manyParts, type Part, plainPart, textPart } from "./part.ts";
 import { openRoom, roomLists } from "./room.ts";
 import { localTime } from "./time.ts";
+import { todosPart } from "./todo.ts";
 import type { World } from "./types.ts";
 import { fileWindow, windowsPart } from "./window.ts";
 
@@ -52,6 +53,7 @@ export const partsOf = (world: World) => {
     scratchpad: agent.scratchpad
       ? fileWindow("scratchpad", agent.scratchpad, ["pinned", "maximized", "system"], { depth: 2, limit })
       : absent,
+    todos: todosPart(world.todos, limit),
     windows: windowsPart(world.windows, limit),
   };
 };
@@ -61,6 +63,7 @@ export type Parts = ReturnType<typeof partsOf>;
 export const wantedOf = (parts: Parts): Allotment => ({
   reminders: parts.reminders.wanted,
   postPrompt: parts.postPrompt.wanted,
+  todos: parts.todos.wanted,
   turn: parts.turn.wanted,
   newEvents: parts.newEvents.wanted,
   systemPrompt: parts.systemPrompt.wanted,
@@ -99,6 +102,7 @@ export const chatInterface = (world: World, parts: Parts, chars: Allotment): Ele
   const admins = parts.admins.cut(chars.admins);
   const others = parts.otherRooms.cut(chars.otherRooms);
   const roomsLeftOut = world.roomsLeftOut + others.leftOut;
+  const todos = parts.todos.cut(chars.todos);
   const windows = parts.windows.cut(chars.windows);
   const own =
     parts.own &&
@@ -113,6 +117,7 @@ export const chatInterface = (world: World, parts: Parts, chars: Allotment): Ele
       currentDatetime: localTime(world.now, world.timeZone),
       agentUnderlyingModel: clip(agent.model),
       agentRunningOnSystem: systemId,
+      todosLeftOut: todos.leftOut > 0 ? todos.leftOut : undefined,
       windowsLeftOut: windows.leftOut > 0 ? windows.leftOut : undefined,
     },
     [
@@ -137,6 +142,7 @@ export const chatInterface = (world: World, parts: Parts, chars: Allotment): Ele
         ],
       ),
       ...parts.reminders.cut(chars.reminders),
+      ...todos.elements,
       ...windows.elements,
     ],
   );

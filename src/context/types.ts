@@ -158,6 +158,13 @@ export interface FileView {
   readonly window?: WindowChange | undefined;
 }
 
+/** Something that the conversation has set out to do. */
+export interface TodoView {
+  readonly number: number;
+  readonly name: string;
+  readonly done: boolean;
+}
+
 /** All that one step of a turn shows the agent, before it is cut to size and laid out. */
 export interface World {
   readonly serverName: string;
@@ -201,6 +208,8 @@ export interface World {
    * those again that are not as they were.
    */
   readonly windows: readonly WindowView[];
+  /** By their numbers. */
+  readonly todos: readonly TodoView[];
   /** Shown after the rooms: how to speak, and what the agent has to be reminded of in this step. */
   readonly reminders: readonly string[];
   /** The most characters that system and user message may have together. */

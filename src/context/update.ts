@@ -7,6 +7,7 @@ import { clip } from "./measure.ts";
 import { openRoom, roomAttributes, roomLists } from "./room.ts";
 import { localTime } from "./time.ts";
 import { timelineElement } from "./timeline.ts";
+import { removedTodo, todoElement } from "./todo.ts";
 import type { World } from "./types.ts";
 import { windowsPart } from "./window.ts";
 
@@ -15,10 +16,11 @@ export class Told {
   readonly events = new Set<EventId>();
   readonly windows = new Map<string, string>();
   readonly histories = new Map<RoomId, string>();
+  readonly todos = new Map<number, string>();
   readonly reminders = new Set<string>();
 
   /** Takes note of what a world shows. Returns what of it is told for the first time, or is not as it was. */
-  take({ rooms, conversation, windows, reminders }: World) {
+  take({ rooms, conversation, windows, todos, reminders }: World) {
     const own = rooms.find((room) => room.roomId === conversation && !room.closed);
     const newEvents = (own?.newEvents ?? []).filter(({ eventId }) => !this.events.has(eventId));
     for (const { eventId } of newEvents) this.events.add(eventId);
@@ -35,9 +37,21 @@ export class Told {
       this.histories.set(room.roomId, now);
       return !same && !room.closed;
     });
+    const shown = todos.map((todo) => ({ number: todo.number, element: todoElement(todo) }));
+    const gone = [...this.todos.keys()].filter((number) => !todos.some((todo) => todo.number === number));
+    const planned = shown.filter(({ number, element }) => this.todos.get(number) !== JSON.stringify(element));
+    for (const { number, element } of planned) this.todos.set(number, JSON.stringify(element));
+    for (const number of gone) this.todos.delete(number);
     const said = reminders.filter((reminder) => !this.reminders.has(reminder));
     for (const reminder of said) this.reminders.add(reminder);
-    return { own, newEvents, windows: changed, moved, reminders: said };
+    return {
+      own,
+      newEvents,
+      windows: changed,
+      moved,
+      todos: [...planned.map((todo) => todo.element), ...gone.map(removedTodo)],
+      reminders: said,
+    };
   }
 }
 
@@ -48,11 +62,11 @@ const updateShare = 0.1;
 
 /**
  * What has changed since the render that the steps of a turn are appended to: events that came meanwhile, windows and
- * histories that are not as they were, new reminders. Undefined where nothing has.
+ * histories that are not as they were, todos, new reminders. Undefined where nothing has.
  */
 export const updateOf = (world: World, told: Told): { text: string; eventIds: readonly EventId[] } | undefined => {
-  const { own, newEvents, windows, moved, reminders } = told.take(world);
-  if ([newEvents, windows, moved, reminders].every(({ length }) => length === 0)) return undefined;
+  const { own, newEvents, windows, moved, todos, reminders } = told.take(world);
+  if ([newEvents, windows, moved, todos, reminders].every(({ length }) => length === 0)) return undefined;
   const { agent, serverName } = world;
   const limit = Math.floor(world.charsMax * updateShare);
   const events = listPart(
@@ -86,6 +100,7 @@ export const updateOf = (world: World, told: Told): { text: string; eventIds: re
         ? element("chatSystem", { systemId, loggedInAs: clip(agent.userId) }, [room, ...histories])
         : undefined,
       ...reminders.map((reminder) => element("systemReminder", {}, reminder)),
+      ...listPart(todos, { depth: 1, limit, keep: "first" }).cut(limit).elements,
       ...windowsPart(windows, limit).cut(limit).elements,
     ],
   );

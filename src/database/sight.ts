@@ -2,6 +2,7 @@ import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database } from "./connection.ts";
 import { eventColumns, type StoredEvent } from "./events.ts";
 import type { LogState } from "./steps.ts";
+import { type ShownTodo, todosShown } from "./todos.ts";
 
 /** Who looks, and how much of it is taken. */
 export interface Look {
@@ -71,6 +72,7 @@ export interface Seen {
   readonly members: readonly MemberRow[];
   /** Entries from other turns, oldest first; none whose sources the audience may not read. */
   readonly ephemeris: readonly EntryRow[];
+  readonly todos: readonly ShownTodo[];
   readonly log: LogState | null;
   /** See `Rooms.mode`. */
   readonly mode: string | null;
@@ -154,6 +156,7 @@ export async function see(database: Database, look: Look): Promise<Seen> {
         (select coalesce(jsonb_agg(jsonb_build_object('roomId', room_id, 'userId', user_id, 'displayName', display_name, 'total', total)
           order by user_id = any (${[...look.first]}) desc, kind = 'agent' desc, user_id), '[]') from people) as members,
         (select coalesce(jsonb_agg(jsonb_build_object('id', id, 'entry', entry, 'at', at, 'taint', taint) order by id), '[]') from thoughts) as ephemeris,
+        ${todosShown(sql, look)} as todos,
         (select log from remembered) as log,
         (select mode from rooms where room_id = ${here}) as mode,
         exists (select 1 from renders where turn_id = ${look.turnId} and n >= ${look.base ?? null}::integer and system = '') as emptied`,

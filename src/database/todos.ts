@@ -21,16 +21,15 @@ interface Maker {
 }
 
 /** A todo with all that was done for it. */
-export interface TodoRecord extends Todo {
+export interface TodoRecord extends Omit<ShownTodo, "sources"> {
   readonly removed: boolean;
   readonly createdAt: Date;
   readonly doneAt: Date | null;
-  readonly taint: readonly string[];
   /** The newest, oldest first; none whose sources the audience may not read. */
   readonly operations: readonly LinkedOperation[];
 }
 
-interface LinkedOperation {
+export interface LinkedOperation {
   readonly id: number;
   readonly tool: string;
   readonly summary: string;
@@ -63,6 +62,18 @@ const readable = (sql: Sql, { agent, owner, here }: Place, number?: number) => {
 };
 
 const todoColumns = `number, name, done_at is not null as done`;
+
+/** A todo as it is shown in a turn. */
+export interface ShownTodo extends Todo {
+  readonly sources: readonly RoomId[];
+  readonly taint: readonly string[];
+}
+
+/** Part of a statement: the todos that are shown, as JSON. */
+export const todosShown = (sql: Sql, place: Place) => sql`
+  (select coalesce(jsonb_agg(jsonb_build_object('number', number, 'name', name, 'done', done_at is not null,
+    'sources', sources, 'taint', taint)
+    order by number), '[]') from (${readable(sql, place)}) t)`;
 
 export class Todos {
   readonly #database: Database;

@@ -52,6 +52,8 @@ const booleans: ReadonlySet<string> = new Set([
   "formattedDiffers",
   "closed",
   "tainted",
+  "done",
+  "removed",
 ]);
 
 /** How deep elements may stand in one another: rendering deeper is a bug, deeper text is refused. */

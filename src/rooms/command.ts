@@ -1,6 +1,14 @@
 import type { Agent } from "../agent/agent.ts";
 import type { Answer, AnyCommand, CommandContext, CommandServices } from "../agent/command.ts";
-import { type Commandable, helpFor, readCommandLine } from "../agent/command-line.ts";
+import {
+  type Commandable,
+  commandOf,
+  familyOf,
+  findForm,
+  helpFor,
+  readCommandLine,
+  wordsFor,
+} from "../agent/command-line.ts";
 import { describe, type Ended, examine, operate, refused, resultText, unknown } from "../agent/operation.ts";
 import { includesLevel } from "../agent/permissions.ts";
 import { utter } from "../agent/speech.ts";
@@ -27,6 +35,8 @@ interface Given {
   readonly room: RoomContext;
   readonly agentsHere: readonly Agent[];
 }
+
+const isTool = (form: AnyCommand | AnyTool): form is AnyTool => "set" in form;
 
 /** People's commands: a human's own `m.text` that begins with the prefix. */
 export class Commands {
@@ -60,31 +70,25 @@ export class Commands {
   };
 
   async #answer(context: CommandContext, line: string): Promise<Answer> {
-    const { prefix, toolbox, level, room } = context;
-    const command = this.#find(line);
-    if (command) {
-      const rest = line.slice(wordsIn(command.command, line)).trim();
-      if (command.where === "control" && room.kind !== "control")
-        throw new UserError(`\`${prefix}${command.command}\` is a command of the control room.`);
-      if (!includesLevel(level, command.level))
-        throw new UserError(`To do this you need the right to ${command.level}; you have: ${level}.`);
-      if (command.where === "agent") this.#onlyAgent(context, line);
-      if (command.where === "room" && context.agents.length === 0) throw new UserError("There is no agent here.");
-      const input = readLine(command, rest, prefix);
-      const answer = await command.run(input, context);
-      return typeof answer === "string" ? { text: answer } : answer;
-    }
-    const [word = ""] = line.toLowerCase().split(/\s/);
-    const tool = context.agents.map((agent) => toolbox.byCommand(agent, word)).find((found) => found !== undefined);
-    if (!tool) throw new UserError(this.#unknown(context, line));
-    return runTool(this.#onlyAgent(context, line), tool, line.slice(word.length), context);
+    const { prefix, level, room } = context;
+    const found = findForm(this.#formsHere(context), line);
+    if (!found) throw new UserError(this.#unknown(context, line));
+    const { form, rest } = found;
+    if (isTool(form)) return runTool(this.#onlyAgent(context, line), form, rest, context);
+    if (form.where === "control" && room.kind !== "control")
+      throw new UserError(`\`${prefix}${form.command}\` is a command of the control room.`);
+    if (!includesLevel(level, form.level))
+      throw new UserError(`To do this you need the right to ${form.level}; you have: ${level}.`);
+    if (form.where === "agent") this.#onlyAgent(context, line);
+    if (form.where === "room" && context.agents.length === 0) throw new UserError("There is no agent here.");
+    const input = readLine(form, rest, prefix);
+    const answer = await form.run(input, context);
+    return typeof answer === "string" ? { text: answer } : answer;
   }
 
-  /** The longest command that the line begins with. */
-  #find(line: string): AnyCommand | undefined {
-    return this.#commands
-      .filter(({ command }) => wordsIn(command, line) > 0)
-      .sort((a, b) => b.command.length - a.command.length)[0];
+  /** All of the bridge's own commands, and the tools of the agents that are meant. */
+  #formsHere({ agents, toolbox }: CommandContext): (AnyCommand | AnyTool)[] {
+    return [...this.#commands, ...new Set(agents.flatMap((agent) => toolbox.commandable(agent)))];
   }
 
   #onlyAgent({ agents, prefix }: CommandContext, line: string): Agent {
@@ -97,16 +101,17 @@ export class Commands {
     );
   }
 
-  #unknown({ agents, prefix, room, toolbox }: CommandContext, line: string): string {
+  #unknown(context: CommandContext, line: string): string {
+    const { prefix, room } = context;
     const [first = "", second] = line.toLowerCase().split(/\s+/);
-    const own = this.#commands
-      .filter(({ where }) => where === "anywhere" || (where === "control") === (room.kind === "control"))
-      .map(({ command }) => command);
-    const tools = agents.flatMap((agent) => toolbox.of(agent).flatMap((tool) => tool.command ?? []));
-    const family = this.#commands.map(({ command }) => command).filter((command) => command.startsWith(`${first} `));
-    const known = family.length > 0 ? family : [...new Set([...own, ...tools])].sort();
+    const forms = this.#formsHere(context).filter(
+      (form) => isTool(form) || form.where === "anywhere" || (form.where === "control") === (room.kind === "control"),
+    );
+    const family = familyOf(this.#formsHere(context), first);
+    const known = family.length > 0 ? family : [...new Set(forms.map(commandOf))].sort();
     const typed = family.length > 0 || second === undefined ? [first, second].join(" ").trim() : first;
-    const meant = nearest(typed, known) ?? nearest(`${first} ${second}`, known);
+    const words = family.length > 0 ? family : forms.flatMap(wordsFor);
+    const meant = nearest(typed, words) ?? nearest(`${first} ${second}`, words);
     const hint = meant === undefined ? "" : ` Did you mean \`${prefix}${meant}\`?`;
     const list = known.map((command) => `\`${prefix}${command}\``).join(", ");
     return `There is no command \`${prefix}${typed}\`.${hint} Commands: ${list}. \`${prefix}help\` explains them.`;
@@ -134,15 +139,10 @@ function whoIsMeant(agentsHere: readonly Agent[], line: string): { agents: reado
   return named ? { agents: [named], line: line.slice(first.length).trim() || "help" } : { agents: agentsHere, line };
 }
 
-/** How many characters of the line are the command's words; 0 if it is another command. */
-function wordsIn(command: string, line: string): number {
-  const pattern = command.split(" ").join(String.raw`\s+`);
-  return new RegExp(`^${pattern}(?=\\s|$)`, "i").exec(line)?.[0].length ?? 0;
-}
-
-function readLine(form: Commandable, line: string, prefix: string): Record<string, unknown> {
+/** `input`: what may be written, where that is more than what its help says. */
+function readLine(form: Commandable, line: string, prefix: string, input = form.input): Record<string, unknown> {
   try {
-    return readCommandLine(form, line);
+    return readCommandLine({ ...form, input }, line);
   } catch (error) {
     if (error instanceof UserError) throw new UserError(`${error.message}\n\n${helpFor(form, prefix)}`);
     throw error;
@@ -152,7 +152,7 @@ function readLine(form: Commandable, line: string, prefix: string): Record<strin
 /** An operation like a model's, through the same gate; it is recorded with all that follows from the command. */
 async function runTool(agent: Agent, tool: AnyTool, line: string, context: CommandContext): Promise<Answer> {
   const { clock, event, message, operations, prefix } = context;
-  const { input, todo } = takeApart(readLine({ ...tool, input: inputOf(tool) }, line, prefix));
+  const { input, todo } = takeApart(readLine(tool, line, prefix, inputOf(tool)));
   const request = { tool, input, todo };
   const origin = {
     agent,

@@ -6,12 +6,17 @@ export const tool = defineTool({
   name: "SetAgentParameters",
   set: "core",
   command: "set",
-  description:
-    "Changes how you work until the bridge starts again: after how many seconds without a turn you wake by yourself.",
+  examples: ["600"],
+  description: "Changes how you work until the bridge starts again.",
   kind: "update",
   repeatable: true,
   input: z.object({
-    wakeUpTimerSeconds: z.coerce.number().int().min(60).max(10_800).describe("Seconds, from 60 to 10800"),
+    wakeUpTimerSeconds: z.coerce
+      .number()
+      .int()
+      .min(60)
+      .max(10_800)
+      .describe("After how many seconds without a turn you wake by yourself"),
   }),
   async run({ wakeUpTimerSeconds }, { agent, agents }) {
     await agents.table.setTimer(agent.name, wakeUpTimerSeconds);

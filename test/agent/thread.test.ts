@@ -75,6 +75,23 @@ describe("the steps of a turn", () => {
     expect(kept.eventIds).toEqual(["$n"]);
   });
 
+  it("tell once which todos were added, done and removed meanwhile, and none that are as they were", () => {
+    const [one, two, three] = [1, 2, 3].map((number) => ({ number, name: `todo ${number}`, done: false }));
+    if (!one || !two || !three) throw new Error("three todos");
+    const thread = new Thread(parseAgentSettings({}, "test"));
+    const { messages: first } = thread.next(0, sight({ world: { todos: [one, two] } }), []);
+    expect(first.at(-1)?.content).toContain('<todo id="1">todo 1</todo>');
+    const later = { world: { todos: [{ ...two, done: true }, three] } };
+    const { messages } = thread.next(1, sight(later), []);
+    const told = messages.at(-1)?.content ?? "";
+    expect(told.match(/<todo .*/g)).toEqual([
+      '<todo id="2" done>todo 2</todo>',
+      '<todo id="3">todo 3</todo>',
+      '<todo id="1" removed />',
+    ]);
+    expect(thread.next(2, sight(later), []).messages).toEqual(messages);
+  });
+
   it.each<[string, Parameters<typeof sight>[0]]>([
     ["other people are in the room", { audience: ["@ann:matrix.org" as UserId, "@ben:matrix.org" as UserId] }],
     ["something in it was redacted", { emptied: true }],

@@ -1,11 +1,12 @@
 import { expect, it } from "vitest";
 import { z } from "zod";
+import type { ToolSet } from "../../src/agent/settings.ts";
 import { defineTool } from "../../src/agent/tool.ts";
 import { readArguments, Toolbox } from "../../src/agent/toolbox.ts";
 import { UserError } from "../../src/lib/errors.ts";
 import { makeAgent } from "../support/agents.ts";
 
-const make = (name: string, set: "core" | "web", command?: string) =>
+const make = (name: string, set: ToolSet, command?: string) =>
   defineTool({
     name,
     set,
@@ -46,10 +47,9 @@ it.each(["Zebra", "Zebra_xxxx", "Spider_k3f9", "", "zebra_k3f9"])("names all fun
   );
 });
 
-it("finds a tool by its command, but none of a set that the agent has not", () => {
-  expect(toolbox.byCommand(agent, "zebra")).toBe(zebra);
-  expect(toolbox.byCommand(agent, "spider")).toBeUndefined();
-  expect(toolbox.byCommand(agent, "")).toBeUndefined();
+it("lets people command what the agent has, and what its sub-agents have", () => {
+  const plan = make("Plan", "planner");
+  expect(new Toolbox([zebra, spider, plan]).commandable(agent)).toEqual([plan, zebra]);
 });
 
 it.each([
@@ -68,7 +68,7 @@ it.each([
   ['{"count":0}', "count"],
   ['{"count":"three"}', 'count: found "three", expected a whole number, 1 or more'],
   ['{"count":true}', "count"],
-  ['{"count":1,"todo":0}', "todo: found 0, expected a whole number from 1 to 2147483647"],
+  ['{"count":1,"todo":0}', "todo: found 0, expected a whole number, 1 or more"],
   ['{"count":1,"word":2}', "word"],
   ['{"count":1,"other":2}', "other"],
   ['{"count":1,"__proto__":{"word":"x"}}', "__proto__"],

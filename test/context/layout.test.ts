@@ -65,6 +65,7 @@ const expectedOutline = (world: World): Outline => [
     ...(world.agent.scratchpad ? [outlineOfFile(world.agent.scratchpad)] : []),
   ],
   ...world.reminders.map((): Outline => ["systemReminder"]),
+  ...world.todos.map((): Outline => ["todo"]),
   ...world.windows.map(outlineOfWindow),
 ];
 

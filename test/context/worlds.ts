@@ -95,6 +95,7 @@ export const exampleWorld: World = {
   roomsLeftOut: 0,
   ephemeris: [ephemeris.thought(new Date("2024-12-24T12:00:00Z"), "Asked about the API: sent the links.")],
   windows: [],
+  todos: [],
   turn: { id: 42, reason: "new event", at: new Date("2024-12-25T15:30:00Z"), entries: [] },
   reminders: [onlyFunctionsSpeak],
   charsMax: 50_000,
@@ -170,6 +171,10 @@ export const busyWorld: World = {
   ],
   roomsLeftOut: 3,
   ephemeris: [],
+  todos: [
+    { number: 2, name: "Read what Alice sent", done: true },
+    { number: 3, name: "Answer <her> & Bob", done: false },
+  ],
   turn: {
     id: 7,
     reason: "new event",

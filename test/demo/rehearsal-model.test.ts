@@ -50,6 +50,7 @@ const world = (change: Partial<World> = {}): World => ({
   now: at,
   timeZone: "UTC",
   log: [],
+  todos: [],
   agent: {
     userId: agent,
     model: "rehearsal",

@@ -1,0 +1,25 @@
+import { z } from "zod";
+import { type Todo, todosMax } from "../database/todos.ts";
+import { UserError } from "../lib/errors.ts";
+
+/** The input by which a todo is named. */
+export const todoNumber = () => z.int32().min(1).describe("The todo's number");
+
+/** What a todo says, in one line. */
+export const todoName = () =>
+  z
+    .string()
+    .overwrite((name) => name.replaceAll(/\s+/g, " ").trim())
+    .min(1)
+    .max(500);
+
+export const todoNames = () => z.array(todoName()).min(1).max(todosMax);
+
+/** Todos as text, a line each. */
+export const todoLines = (todos: readonly Todo[]): string =>
+  todos.map(({ number, name, done }) => `${number} [${done ? "x" : " "}] ${name}`).join("\n");
+
+export const noSuchTodo = (number: number): UserError => new UserError(`There is no todo ${number} here.`);
+
+export const tooManyTodos = (): UserError =>
+  new UserError(`There are ${todosMax} todos already, the most that a conversation keeps: remove some that are done.`);

@@ -1,0 +1,20 @@
+import { z } from "zod";
+import { seatOf } from "../agent/desk.ts";
+import { todoLines, todoNames } from "../agent/todo.ts";
+import { defineTool } from "../agent/tool.ts";
+
+export const tool = defineTool({
+  name: "todos_replace",
+  set: "planner",
+  command: "todo replace",
+  examples: ["Read the report; Ask Mia for the figures; Write the summary"],
+  description: "Puts new todos, all undone, in the place of all that there are.",
+  kind: "update",
+  own: true,
+  repeatable: true,
+  input: z.object({ todos: todoNames().describe("What is to be done, one after the other") }),
+  async run({ todos: names }, context) {
+    const made = await context.todos.replace(seatOf(context.agent, context.roomId), names, context);
+    return { result: todoLines(made), verbatim: true };
+  },
+});
