@@ -18,7 +18,7 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
   });
   afterAll(() => stage.strike());
 
-  it("a bridge that is killed six times at random moments answers 40 messages in 4 rooms once each, in order (a minute)", async () => {
+  it("a bridge that is killed six times at random moments answers 40 messages in 4 rooms once each, in the order in which they arrive (a minute)", async () => {
     const rooms = await Promise.all([1, 2, 3, 4].map(() => stage.directRoom(ann)));
     const talking = Promise.all(
       rooms.map(async (room) => {
@@ -45,7 +45,14 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
     for (const room of rooms) {
       const messages = await ann.messages(room);
       const answers = messages.filter(({ sender }) => sender !== ann.id).map(({ body }) => body);
-      expect(answers, `killed after ${moments.join(", ")} ms`).toEqual(texts.map(answerTo));
+      // Synapse may leave a transaction behind while it recovers, and push it behind newer ones.
+      const arrived = await stage.query<{ body: string; source: string }>(
+        `select content->>'body' as body, source from events
+         where room_id = '${room}' and sender = '${ann.id}' and type = 'm.room.message' order by seq`,
+      );
+      expect(arrived.map(({ body }) => body).sort(), "every message has arrived once").toEqual(texts.toSorted());
+      const told = `killed after ${moments.join(", ")} ms; arrived ${JSON.stringify(arrived)}`;
+      expect(answers, told).toEqual(arrived.map(({ body }) => answerTo(body)));
     }
   }, 240_000);
 });
