@@ -11,6 +11,7 @@ import { Submodels } from "./agent/submodel.ts";
 import type { AnyTool } from "./agent/tool.ts";
 import { Toolbox } from "./agent/toolbox.ts";
 import { View } from "./agent/view.ts";
+import { Interpreter } from "./compute/interpreter.ts";
 import { Budgets } from "./database/budgets.ts";
 import type { Database } from "./database/connection.ts";
 import { Knowledge } from "./database/knowledge.ts";
@@ -96,6 +97,7 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
       model,
       (agent) => agent.settings.submodel ?? live.current.model.submodel ?? view.modelOf(agent),
     ),
+    interpreter: new Interpreter(),
     book,
     onTurnEnded: metrics.turnEnded,
   };

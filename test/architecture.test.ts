@@ -20,10 +20,12 @@ const rings: readonly Readonly<Record<string, string>>[] = [
       "lib matrix-appservice-bridge express markdown-it sanitize-html prom-client yaml zod node:crypto node:fs/promises node:http node:net node:path",
     media: "lib sharp",
     model: "lib openai zod",
+    // Code that is not to be trusted, in an interpreter.
+    compute: "lib luxon quickjs-wasi node:fs node:url node:worker_threads",
   },
   // The mind: files, then how an agent works, then what brings events to it.
   { vfs: "lib lmml database file-type mime-types re2js node:timers/promises" },
-  { agent: "lib lmml context database matrix media model vfs zod" },
+  { agent: "lib lmml context database matrix media model type:compute vfs cron-parser luxon node-cron zod" },
   {
     routing: "lib lmml context database matrix media vfs agent",
     // Edges: what agents do, what they notice, what people see.
@@ -35,7 +37,7 @@ const rings: readonly Readonly<Record<string, string>>[] = [
   },
   // main.ts, bridge.ts, wiring.ts, config.ts, init.ts: the wiring, and what the operator gives to it.
   {
-    src: "lib lmml context database matrix model vfs agent routing commands tools sensors rooms demo commander prom-client zod node:fs node:fs/promises node:module node:os node:path node:readline/promises node:util",
+    src: "lib lmml context database matrix model compute vfs agent routing commands tools sensors rooms demo commander prom-client zod node:fs node:fs/promises node:module node:os node:path node:readline/promises node:util",
   },
 ];
 

@@ -1,3 +1,4 @@
+import type { Interpreter } from "../compute/interpreter.ts";
 import type { History } from "../database/history.ts";
 import type { Knowledge } from "../database/knowledge.ts";
 import type { MediaTable } from "../database/media.ts";
@@ -48,6 +49,7 @@ export interface Mind {
   readonly prefixes: PrefixMeter;
   readonly model: MeteredModel;
   readonly submodels: Submodels;
+  readonly interpreter: Interpreter;
   readonly book: BudgetBook;
   /** Something waits to be sent into these rooms. */
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;

@@ -72,6 +72,7 @@ export async function toolContext(
     | "clock"
     | "directory"
     | "files"
+    | "interpreter"
     | "knowledge"
     | "rights"
     | "rooms"
@@ -82,7 +83,7 @@ export async function toolContext(
   >,
   origin: Origin,
 ): Promise<ToolContext> {
-  const { clock, directory, files, knowledge, rights, rooms, submodels, todos, uploads, windows } = mind;
+  const { clock, directory, files, interpreter, knowledge, rights, rooms, submodels, todos, uploads, windows } = mind;
   const { level, userId: onBehalfOf = origin.agent.owner } = await rights.weakestOf(origin.requesters);
   const own = { submodel: submodels.for(origin), files: filesFor(files, origin, level) };
   return {
@@ -97,6 +98,7 @@ export async function toolContext(
     uploads,
     knowledge,
     todos,
+    interpreter,
     windows: new WindowDesk(windows, {
       ...origin,
       ...own,

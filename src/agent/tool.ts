@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { Interpreter } from "../compute/interpreter.ts";
 import type { Knowledge } from "../database/knowledge.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Rooms } from "../database/rooms.ts";
@@ -53,6 +54,7 @@ export interface ToolContext {
   readonly uploads: Pick<Uploads, "keep">;
   readonly knowledge: Knowledge;
   readonly todos: Todos;
+  readonly interpreter: Interpreter;
   /** Number of the todo that it is done for. */
   readonly todo?: number | undefined;
   /** What is open on the desk of the conversation. */

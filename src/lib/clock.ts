@@ -23,6 +23,12 @@ export const systemClock: Clock = {
   },
 };
 
+/** Calls once after `ms` as below; a process that has nothing else to do ends before. */
+export const afterIdling = (ms: number, call: () => void): (() => void) => {
+  const timer = setTimeout(call, ms).unref();
+  return () => clearTimeout(timer);
+};
+
 /** Calls once after `ms`, unless the function that it returns is called before: cheap enough for every statement. */
 export const after = (ms: number, call: () => void): (() => void) => {
   const timer = setTimeout(call, ms);

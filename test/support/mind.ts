@@ -12,6 +12,7 @@ import { Submodels } from "../../src/agent/submodel.ts";
 import type { AnyTool } from "../../src/agent/tool.ts";
 import { Toolbox } from "../../src/agent/toolbox.ts";
 import { View } from "../../src/agent/view.ts";
+import { Interpreter } from "../../src/compute/interpreter.ts";
 import { Budgets } from "../../src/database/budgets.ts";
 import type { Database } from "../../src/database/connection.ts";
 import { History } from "../../src/database/history.ts";
@@ -77,6 +78,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     subAgents,
     model,
     submodels: new Submodels(model, () => "fast"),
+    interpreter: new Interpreter(),
     book,
     onOutbox: () => {},
     onWoken: () => {},

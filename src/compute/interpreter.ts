@@ -1,0 +1,71 @@
+import { Worker } from "node:worker_threads";
+import { after, afterIdling } from "../lib/clock.ts";
+import { type Computation, type Computed, secondsMost } from "./evaluate.ts";
+
+/** What cannot be interrupted from inside is ended from outside so much later: starting takes time, too. */
+const graceMs = 1_500;
+/** A thread that has nothing to do goes, and with it the memory that WebAssembly never gives back. */
+const idleMs = 60_000;
+
+const late: Computed = { printed: "", value: undefined, error: `it was stopped after ${secondsMost} seconds` };
+
+/** Runs computations one after the other in a thread of its own, which is started when it is needed. */
+export class Interpreter {
+  #last: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+  #worker: Worker | undefined;
+  #keep = (): void => {};
+
+  /** Rejects with the signal's reason when that is aborted. See `evaluate`. */
+  async run(computation: Computation, signal: AbortSignal): Promise<Computed> {
+    this.#waiting += 1;
+    const result = this.#last.then(() => this.#compute(computation, signal));
+    this.#last = result.catch(() => {});
+    try {
+      return await result;
+    } finally {
+      this.#waiting -= 1;
+      this.#keep();
+      if (this.#waiting === 0) this.#keep = afterIdling(idleMs, () => this.#end());
+    }
+  }
+
+  async #compute(computation: Computation, signal: AbortSignal): Promise<Computed> {
+    signal.throwIfAborted();
+    this.#worker ??= startWorker();
+    const worker = this.#worker;
+    const { promise, resolve, reject } = Promise.withResolvers<Computed>();
+    const giveUp = (): void => reject(signal.reason);
+    const forget = after(secondsMost * 1_000 + graceMs, () => resolve(late));
+    signal.addEventListener("abort", giveUp);
+    worker.on("message", resolve);
+    worker.on("error", reject);
+    worker.postMessage(computation);
+    let whole = false;
+    try {
+      const computed = await promise;
+      whole = computed !== late;
+      return computed;
+    } finally {
+      forget();
+      signal.removeEventListener("abort", giveUp);
+      worker.off("message", resolve);
+      worker.off("error", reject);
+      if (!whole) this.#end();
+    }
+  }
+
+  #end(): void {
+    void this.#worker?.terminate();
+    this.#worker = undefined;
+  }
+}
+
+/** Does not keep the process alive. */
+function startWorker(): Worker {
+  const worker = new Worker(new URL("./worker.ts", import.meta.url), {
+    resourceLimits: { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 64 },
+  });
+  worker.unref();
+  return worker;
+}
