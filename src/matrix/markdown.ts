@@ -31,6 +31,13 @@ export const fenced = (text: string, language = ""): string => {
   return `${fence}${language}\n${text}\n${fence}`;
 };
 
+/** One line of text as code within a line. */
+export const inlineCode = (text: string): string => {
+  const longest = Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return longest > 0 || text.trim() !== text || text === "" ? `${fence} ${text} ${fence}` : `${fence}${text}${fence}`;
+};
+
 type Token = ReturnType<typeof markdownIt.parse>[number];
 
 /** Half characters are refused by homeservers, NUL by PostgreSQL, and other controls show nothing. */
