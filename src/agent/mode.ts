@@ -21,6 +21,8 @@ export type Verdict =
       readonly reason: string;
       /** Those it is done for have no right to it: with a yes, it is done for who gave that. */
       readonly lacksRights: boolean;
+      /** It would carry what was shown to people who may not read it; this says to whom. */
+      readonly wall?: string;
     }
   | { readonly decision: "refuse"; readonly reason: string };
 
@@ -85,15 +87,18 @@ export async function gate(call: Call, rooms: Pick<Rooms, "passage">): Promise<V
   const mode = modeIn(agent, ofRoom);
   // Those for whom it is done may have said it themselves: what they may not do is asked for in any case.
   const taint = call.taint.filter((name) => !requesters.some((requester) => requester === name));
+  const walled = elsewhere && !mayRead;
   const reasons = [
     ...(lacksRights ? [rights] : []),
     ...(allows(mode, kind) ? [] : [`it would ${kind} something, and the mode here is ${mode}`]),
-    ...(elsewhere && !mayRead ? [wall] : []),
+    ...(walled ? [wall] : []),
     ...(taint.length > 0 && reachesOutside(call)
       ? [`it reaches beyond this conversation, and untrusted text was read before: ${taint.join(", ")}`]
       : []),
   ];
-  return reasons.length === 0 ? run : { decision: "ask", reason: reasons.join("; "), lacksRights };
+  return reasons.length === 0
+    ? run
+    : { decision: "ask", reason: reasons.join("; "), lacksRights, ...(walled && { wall }) };
 }
 
 const placeName = (place: RoomId | undefined): string =>

@@ -84,18 +84,27 @@ async function afterAsking(place: Place, asked: Origin, operation: Operation): P
   if (decision !== "approved" || decidedBy === null)
     return ended(operation.key, notAllowed(place, operation), operation);
 
-  let context = await toolContext(state.mind, asked);
-  let { kind, verdict } = await examine(request, context);
+  let origin = asked;
+  let context = await toolContext(state.mind, origin);
+  let { verdict } = await examine(request, context);
   if (verdict.decision === "ask" && verdict.lacksRights) {
     // It is done for whoever approved it, and has seen all of it.
-    context = await toolContext(state.mind, { ...asked, requesters: [decidedBy] });
-    ({ kind, verdict } = await examine(request, context));
+    origin = { ...asked, requesters: [decidedBy] };
+    context = await toolContext(state.mind, origin);
+    ({ verdict } = await examine(request, context));
     if (verdict.decision === "ask" && verdict.lacksRights) verdict = { ...verdict, decision: "refuse" };
+  }
+  if (verdict.decision === "ask" && verdict.wall !== undefined) {
+    // Whoever approved it has let out what they saw in it, if they were told of this wall; a new one holds.
+    if (operation.askedBecause?.includes(verdict.wall))
+      context = await toolContext(state.mind, { ...origin, sources: [] });
+    else verdict = { decision: "refuse", reason: verdict.wall };
   }
   if (verdict.decision === "refuse") {
     return ended(operation.key, withSources(refused(request.tool, verdict.reason), context), operation);
   }
-  const call = placed(place, describe(request, kind, asked));
+  // What was to make something does not overwrite what is there by now.
+  const call = placed(place, describe(request, operation.kind, asked));
   await state.journal.begin(step, { ...call, state: "running" });
   return run(place, call, context, operation);
 }

@@ -131,7 +131,7 @@ export class View {
       : undefined;
     const histories = await this.#desks.histories(agent, turn.roomId, rooms.views, desk.changes);
     const speakers = speakersIn([...rooms.views, ...histories]);
-    const before = [...seen.ephemeris, ...seen.todos].flatMap(({ taint }) => taint);
+    const before = [...seen.ownTaint, ...[...seen.ephemeris, ...seen.todos].flatMap(({ taint }) => taint)];
     return {
       audience: seen.audience,
       emptied: seen.emptied,

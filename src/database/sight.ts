@@ -73,6 +73,8 @@ export interface Seen {
   /** Entries from other turns, oldest first; none whose sources the audience may not read. */
   readonly ephemeris: readonly EntryRow[];
   readonly todos: readonly ShownTodo[];
+  /** Untrusted texts that turns had read in which the agent said what is among the events. */
+  readonly ownTaint: readonly string[];
   readonly log: LogState | null;
   /** See `Rooms.mode`. */
   readonly mode: string | null;
@@ -157,6 +159,9 @@ export async function see(database: Database, look: Look): Promise<Seen> {
           order by user_id = any (${[...look.first]}) desc, kind = 'agent' desc, user_id), '[]') from people) as members,
         (select coalesce(jsonb_agg(jsonb_build_object('id', id, 'entry', entry, 'at', at, 'taint', taint) order by id), '[]') from thoughts) as ephemeris,
         ${todosShown(sql, look)} as todos,
+        (select coalesce(jsonb_agg(distinct t), '[]')
+          from newest e join outbox o on o.event_id = e.event_id join turns on turns.id = o.turn_id, unnest(turns.taint) t
+          where e.sender = ${userId}) as "ownTaint",
         (select log from remembered) as log,
         (select mode from rooms where room_id = ${here}) as mode,
         exists (select 1 from renders where turn_id = ${look.turnId} and n >= ${look.base ?? null}::integer and system = '') as emptied`,
