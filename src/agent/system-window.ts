@@ -123,7 +123,10 @@ export class SystemWindows {
         const lines = events.map(
           (event) => `${event.sentAt.toISOString()} ${event.sender}: ${readMessage(event)?.body ?? event.type}`,
         );
-        return { text: lines.join("\n").slice(-submodelCharsMax), names: events.map(({ sender }) => sender) };
+        return {
+          text: lines.join("\n").slice(-submodelCharsMax),
+          names: events.filter(readMessage).map(({ sender }) => sender),
+        };
       };
       return { lines: room.lines, height: historyHeight, follows: true, sources: [room.roomId], text };
     }
