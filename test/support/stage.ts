@@ -13,6 +13,7 @@ import type { TestDatabase } from "./postgres.ts";
 import { ScriptedModel } from "./scripted-model.ts";
 import { copyEmbedded } from "./shared-embedded.ts";
 import { createSharedDatabase } from "./shared-postgres.ts";
+import { lockTable, type TableLock } from "./table-lock.ts";
 import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 import { createUser, type TestUser } from "./user.ts";
 
@@ -162,6 +163,12 @@ export class Stage {
     this.#database ??= openDatabase(this.#location);
     const { sql } = await this.#database;
     return [...(await sql.unsafe<Row[]>(text))];
+  }
+
+  /** Holds back whoever writes into a table; on PostgreSQL only. */
+  async lock(table: string): Promise<TableLock> {
+    this.#database ??= openDatabase(this.#location);
+    return lockTable(await this.#database, table);
   }
 
   /** Gives the database back to the bridge. */
