@@ -1,4 +1,5 @@
 import type { Agent } from "./agent/agent.ts";
+import type { Approvals } from "./agent/approvals.ts";
 import type { AnyCommand } from "./agent/command.ts";
 import { AgentLifecycle } from "./agent/lifecycle.ts";
 import type { Mind } from "./agent/mind.ts";
@@ -31,6 +32,7 @@ interface Parts {
   readonly outbox: Outbox;
   readonly runner: TurnRunner;
   readonly controlRoom: ControlRoom;
+  readonly approvals: Approvals;
   readonly onWaiting: (conversations: readonly Conversation[]) => void;
   readonly sweep: () => void;
 }
@@ -111,6 +113,7 @@ export async function wireControl(parts: Parts) {
     sweep: parts.sweep,
     audit: new Audit(database),
     lifecycle,
+    approvals: parts.approvals,
     async reload(key) {
       const { changed, restart } = await live.reload();
       const told = changed

@@ -28,6 +28,7 @@ import { openShares } from "./vfs/shares.ts";
 
 type FromOutside = Pick<
   Mind,
+  | "botUserId"
   | "clock"
   | "log"
   | "directory"

@@ -1,5 +1,6 @@
 import { Registry } from "prom-client";
 import { AgentDirectory } from "./agent/agent.ts";
+import { Approvals } from "./agent/approvals.ts";
 import { Rights } from "./agent/rights.ts";
 import { TurnRunner } from "./agent/runner.ts";
 import type { Sensor } from "./agent/sensor.ts";
@@ -36,6 +37,7 @@ import { Doorbell } from "./routing/doorbell.ts";
 import { Intake } from "./routing/intake.ts";
 import { Judge } from "./routing/judge.ts";
 import { MediaKeeper } from "./routing/media-keeper.ts";
+import { Reactions } from "./routing/reactions.ts";
 import { Reconciler } from "./routing/reconcile.ts";
 import { Router } from "./routing/router.ts";
 import { Throttle } from "./routing/throttle.ts";
@@ -149,6 +151,7 @@ export async function wire({ live, registration, database, notifier, leases, que
   const typing = new Typing(client, clock);
   const receipts = new Receipts(client, clock);
   const mind = await wireMind({
+    botUserId: client.botUserId,
     live,
     database,
     serverName,
@@ -172,6 +175,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     showWork: (agent, roomId) => typing.show(agent, roomId),
   });
   const { book, files } = mind;
+  const approvals = new Approvals(mind);
   const keeper = new WakeKeeper({
     queue,
     leases,
@@ -181,6 +185,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     renders: mind.renders,
     files,
     book,
+    approvals,
     clock,
     log,
   });
@@ -196,6 +201,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     outbox,
     runner,
     controlRoom,
+    approvals,
     onWaiting: (conversations) => keeper.sendSoon(conversations),
     sweep() {
       void reconciler.sweep();
@@ -214,6 +220,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     botUserId: client.botUserId,
     sensors: await loadAll<Sensor>("sensors", "sensor"),
     command: commands.handle,
+    reactions: new Reactions({ ...mind, events, approvals, serverName, runner }),
     throttle: new Throttle(() => live.current.limits, clock),
     bot: controlRoom,
   });

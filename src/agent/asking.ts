@@ -1,23 +1,41 @@
 import { systemEvent } from "../context/ephemeris.ts";
+import { eventTime } from "../context/time.ts";
 import type { Operation, OperationCall, OperationState, Question } from "../database/operations.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
-import { digest, HOME } from "../lib/ids.ts";
+import type { Rooms } from "../database/rooms.ts";
+import { digest, HOME, type RoomId, type UserId } from "../lib/ids.ts";
+import { splitUserId } from "../lib/matrix-id.ts";
 import type { Element } from "../lmml/element.ts";
+import { agentUserId } from "./agent.ts";
+import { approvalCard, type Card, type CardQuestion, outcomeOfCard } from "./approval-card.ts";
 import type { Mind } from "./mind.ts";
+import { includesLevel } from "./permissions.ts";
+import type { Rights } from "./rights.ts";
 import { utter } from "./speech.ts";
 import type { ToolContext } from "./tool.ts";
 
 /** How long people may think about it. */
 const expiresAfterMs = 24 * 3_600_000;
 const parkedMost = 10;
+/** People who are notified of a card, where none of those for whom the agent acts may decide. */
+const notifiedMost = 10;
+
+type Asker = Pick<ToolContext, "agent" | "roomId" | "thread" | "taint">;
 
 /** How people are asked whether an operation may be carried out. */
-export interface Asking {
+interface Asking {
   readonly question: Question;
-  /** The card. */
+  /** The card, and whatever else is said. */
   readonly outbox: readonly OutboxDraft[];
   /** What the agent is told in its ephemeris. */
   readonly told: Element;
+}
+
+/** Those in a room who may decide what agents ask. */
+async function approversIn(roomId: RoomId, { rooms, rights }: { rooms: Rooms; rights: Rights }): Promise<UserId[]> {
+  const humans = await rooms.humans(roomId);
+  const levels = await Promise.all(humans.map((human) => rights.of(human)));
+  return humans.filter((_, index) => includesLevel(levels[index] ?? "none", "operate"));
 }
 
 /**
@@ -25,34 +43,88 @@ export interface Asking {
  * @param before the operation as it was asked for before, with another input
  */
 export async function askPeople(
-  mind: Pick<Mind, "operations" | "clock">,
+  mind: Pick<Mind, "botUserId" | "clock" | "operations" | "rights" | "rooms">,
   call: OperationCall,
-  { agent, roomId, thread }: Pick<ToolContext, "agent" | "roomId" | "thread">,
+  asker: Asker,
   because: string,
   before: Operation | undefined,
 ): Promise<Asking | { readonly refusal: string }> {
+  const { agent, roomId } = asker;
   const { id: next, parked } = await mind.operations.reserve({ agent: agent.name, roomId });
   const id = before?.id ?? next;
   if (parked >= parkedMost) {
     return { refusal: `${because}, and ${parked} turns of this conversation already wait for an approval` };
   }
-  if (roomId === HOME) return { refusal: `${because}, and there is nobody here who could allow it` };
+  const place = await placeOf(mind, call, asker);
+  if (!place) return { refusal: `${because}, and nobody may approve it, neither here nor in a control room` };
+  const { card, approvers, from } = place;
   const now = mind.clock.now();
   const expiresAt = new Date(now.getTime() + expiresAfterMs);
-  const cardKey = digest("card", call.key, call.inputHash);
-  const text = `**Operation ${id}** asks for approval: ${call.tool} (${call.kind}), because ${because}.`;
+  const theirs = approvers.filter((person) => call.requesters.includes(person));
+  const question: CardQuestion = {
+    ...call,
+    input: call.input as Record<string, unknown>,
+    id,
+    reason: because,
+    taint: asker.taint,
+    approvers,
+    notified: theirs.length > 0 ? theirs : approvers.slice(0, notifiedMost),
+    expiresAt,
+    from,
+    thread: from === undefined ? asker.thread : undefined,
+  };
+  const where = from === undefined ? "by people in this room" : "by those who run this bridge";
   return {
-    question: { id, askedBecause: because, expiresAt, cardRoom: roomId, cardKey },
-    outbox: utter({ sender: agent.userId, roomId, text, thread, key: cardKey }),
+    question: { id, askedBecause: because, expiresAt, cardRoom: card.roomId, cardKey: card.key },
+    outbox: [...approvalCard(card, question), ...(from === undefined ? [] : askedElsewhere(id, call, asker))],
     told: systemEvent(
       now,
-      `Operation ${id}, ${call.tool} (call ${call.callId}), waits for approval until ${expiresAt.toISOString()}: ${because}. The turn goes on when people have decided.`,
+      `Operation ${id}, ${call.tool} (call ${call.callId}), waits until ${eventTime(expiresAt)} for approval ${where}: ${because}. The turn goes on when they have decided.`,
     ),
   };
 }
 
-/** What becomes of an operation's card when it has ended. */
-export const cardOutcome = (
-  _operation: Operation,
-  _ended: { readonly state: OperationState; readonly error?: string },
-): OutboxDraft[] => [];
+/** The conversation's room where somebody in it may decide, or else the control room. */
+async function placeOf(
+  mind: Pick<Mind, "botUserId" | "rights" | "rooms">,
+  { key, inputHash }: OperationCall,
+  { agent, roomId }: Asker,
+): Promise<{ card: Card; approvers: readonly UserId[]; from: string | undefined } | undefined> {
+  const cardKey = digest("card", key, inputHash);
+  const here = roomId === HOME ? [] : await approversIn(roomId, mind);
+  if (here.length > 0) {
+    return { card: { key: cardKey, roomId, sender: agent.userId }, approvers: here, from: undefined };
+  }
+  const control = await mind.rooms.controlRoom();
+  const admins = control === undefined ? [] : await approversIn(control, mind);
+  if (control === undefined || admins.length === 0) return undefined;
+  const from = `${agent.displayName} (${agent.userId}), ${roomId === HOME ? "by itself" : `in ${roomId}`}`;
+  return { card: { key: cardKey, roomId: control, sender: mind.botUserId }, approvers: admins, from };
+}
+
+function askedElsewhere(id: number, { key, inputHash }: OperationCall, { agent, roomId, thread }: Asker) {
+  if (roomId === HOME) return [];
+  const text = `Nobody here may approve what I am about to do (operation ${id}): I have asked those who run this bridge.`;
+  const sender = agent.userId;
+  return utter({ sender, roomId, text, thread, notice: true, key: digest("asked elsewhere", key, inputHash) });
+}
+
+/** The card that was sent for an operation; undefined where nobody was asked. */
+export function cardOf({ agent, cardKey, cardRoom, roomId }: Operation, botUserId: UserId): Card | undefined {
+  if (cardKey === null || cardRoom === null) return undefined;
+  const sender = cardRoom === roomId ? agentUserId(agent, splitUserId(botUserId).server) : botUserId;
+  return { key: cardKey, roomId: cardRoom, sender };
+}
+
+/** What becomes of an operation's card when it has ended. What people said no to is told on it already. */
+export function cardOutcome(
+  operation: Operation,
+  { state, error }: { readonly state: OperationState; readonly error?: string },
+  botUserId: UserId,
+): OutboxDraft[] {
+  const card = cardOf(operation, botUserId);
+  const { decision, decidedBy: by, id, summary } = operation;
+  const told = state === "expired" || (state === "refused" && decision !== "approved");
+  if (!card || told || state === "asked" || state === "running") return [];
+  return [outcomeOfCard(card, { id, summary, state, by, because: error })];
+}

@@ -7,6 +7,7 @@ import type { Effects, WakeDraft } from "../database/routing.ts";
 import type { MatrixClient } from "../matrix/client.ts";
 import type { Message } from "../matrix/message.ts";
 import type { Agent } from "./agent.ts";
+import type { Approvals } from "./approvals.ts";
 import type { Commandable } from "./command-line.ts";
 import type { AgentLifecycle } from "./lifecycle.ts";
 import type { Mind } from "./mind.ts";
@@ -20,6 +21,7 @@ export interface CommandServices extends Mind {
   readonly client: MatrixClient;
   readonly runner: TurnRunner;
   readonly audit: Audit;
+  readonly approvals: Approvals;
   readonly lifecycle: AgentLifecycle;
   /**
    * Reads the configuration again, and has every other process read its own; `key` is the command's. Returns what is

@@ -26,6 +26,7 @@ import type { WindowParts } from "./window-desk.ts";
 
 /** What every turn works with. */
 export interface Mind {
+  readonly botUserId: UserId;
   readonly clock: Clock;
   readonly log: Log;
   readonly directory: AgentDirectory;

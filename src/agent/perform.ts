@@ -55,7 +55,7 @@ export async function perform(
   const { operations } = state.mind;
   const repeated = step.state !== undefined;
   const known = repeated ? await operations.withKey(origin.key) : undefined;
-  if (step.state === "started" && !request.tool.repeatable) return ended(origin.key, unknown, known);
+  if (step.state === "started" && !request.tool.repeatable) return ended(state, origin.key, unknown, known);
   const asked = known?.askedBecause != null && known.inputHash === hashOf(request) ? known : undefined;
   if (asked) return afterAsking(place, origin, asked);
 
@@ -64,7 +64,7 @@ export async function perform(
   const call = placed(place, describe(request, kind, context));
   switch (verdict.decision) {
     case "refuse":
-      return ended(origin.key, withSources(refused(request.tool, verdict.reason), context), undefined, call);
+      return ended(state, origin.key, withSources(refused(request.tool, verdict.reason), context), undefined, call);
     case "ask":
       return ask(place, call, context, verdict.reason, known);
     case "run":
@@ -82,7 +82,7 @@ async function afterAsking(place: Place, asked: Origin, operation: Operation): P
     throw new Parked([]);
   }
   if (decision !== "approved" || decidedBy === null)
-    return ended(operation.key, notAllowed(place, operation), operation);
+    return ended(state, operation.key, notAllowed(place, operation), operation);
 
   let origin = asked;
   let context = await toolContext(state.mind, origin);
@@ -101,7 +101,7 @@ async function afterAsking(place: Place, asked: Origin, operation: Operation): P
     else verdict = { decision: "refuse", reason: verdict.wall };
   }
   if (verdict.decision === "refuse") {
-    return ended(operation.key, withSources(refused(request.tool, verdict.reason), context), operation);
+    return ended(state, operation.key, withSources(refused(request.tool, verdict.reason), context), operation);
   }
   // What was to make something does not overwrite what is there by now.
   const call = placed(place, describe(request, operation.kind, asked));
@@ -133,7 +133,7 @@ async function ask(
   const { state, step, request } = place;
   const asking = await askPeople(state.mind, call, context, because, before);
   if ("refusal" in asking) {
-    return ended(call.key, withSources(refused(request.tool, asking.refusal), context), undefined, call);
+    return ended(state, call.key, withSources(refused(request.tool, asking.refusal), context), undefined, call);
   }
   const waiting = await state.journal.commit({
     n: step.n,
@@ -163,13 +163,13 @@ async function run(
     const end = await operate(request, call.kind, context);
     // What was begun stands in its row already.
     const row = request.tool.repeatable && !asked ? call : undefined;
-    return ended(call.key, end, asked, row, milliseconds());
+    return ended(state, call.key, end, asked, row, milliseconds());
   } catch (error) {
     if (error instanceof Parked || error instanceof Fenced || error instanceof ShuttingDown) throw error;
     const end = { state: error instanceof Stopped ? "interrupted" : "failed", error: messageOf(error) } as const;
     const record = { ...call, ...end, milliseconds: milliseconds() };
     const entry = render(functionResult(callId, brokenOff(error)));
-    await turns.breakOff(state.turn, record, entry, asked ? cardOutcome(asked, end) : []);
+    await turns.breakOff(state.turn, record, entry, asked ? cardOutcome(asked, end, state.mind.botUserId) : []);
     throw error;
   }
 }
@@ -180,6 +180,7 @@ const brokenOff = (error: unknown): string =>
 
 /** @param asked the operation, where people were asked @param call where it may have no row yet */
 function ended(
+  { mind }: TurnState,
   key: string,
   end: Ended,
   asked: Operation | undefined,
@@ -191,6 +192,6 @@ function ended(
   return {
     outcome,
     operation: { ...record, ...(error !== undefined && { error }) },
-    card: asked?.askedBecause == null ? [] : cardOutcome(asked, end),
+    card: asked ? cardOutcome(asked, end, mind.botUserId) : [],
   };
 }

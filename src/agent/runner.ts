@@ -83,13 +83,15 @@ export class TurnRunner {
    * turns. Returns those that were ended.
    */
   async stop(conversation: Conversation, by: string, which = (_turn: OpenTurn) => true): Promise<OpenTurn[]> {
-    const { clock, operations, onOutbox, turns } = this.#mind;
+    const { botUserId, clock, operations, onOutbox, turns } = this.#mind;
     const [open, under] = await Promise.all([turns.open(conversation), operations.open(conversation)]);
     const meant = open.filter(which);
     const why = `stopped by ${by}`;
     for (const turn of meant) {
       const ended = under.filter(({ turnId }) => turnId === turn.id);
-      const outbox = ended.flatMap((operation) => cardOutcome(operation, { state: "interrupted", error: why }));
+      const outbox = ended.flatMap((operation) =>
+        cardOutcome(operation, { state: "interrupted", error: why }, botUserId),
+      );
       const results = ended.flatMap(({ callId }) => (callId === null ? [] : functionResult(callId, interrupted(why))));
       const told = [systemEvent(clock.now(), `Turn ${turn.number} was ${why}.`), ...results];
       await turns.close(turn, "cancelled", why, { outbox, ephemeris: told.map((entry) => render(entry)) });

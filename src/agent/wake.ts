@@ -9,6 +9,7 @@ import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { FileSystemParts } from "../vfs/file-system.ts";
+import type { Approvals } from "./approvals.ts";
 import type { BudgetBook } from "./budget.ts";
 
 /** Storing a wake and sending its job are two statements; a death between them costs this long at most. */
@@ -24,11 +25,12 @@ interface WakeParts {
   readonly renders: Renders;
   readonly files: Pick<FileSystemParts, "forgetOld">;
   readonly book: BudgetBook;
+  readonly approvals: Approvals;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Sees to it that every conversation with unread wakes has a job, and that timers ring. */
+/** Sees to it that every conversation with unread wakes has a job, that timers ring, and that no question waits for ever. */
 export class WakeKeeper {
   readonly #parts: WakeParts;
   readonly #stopped = new AbortController();
@@ -83,6 +85,7 @@ export class WakeKeeper {
 
   async #pass(): Promise<void> {
     await this.send(await this.#parts.agents.wakeByTimer());
+    await this.#parts.approvals.expire();
     await this.send(await this.#parts.turns.unread());
     await this.#parts.renders.forgetOld();
     if (this.#passes++ % passesPerHour === 0) await this.#parts.files.forgetOld();

@@ -1,4 +1,4 @@
-import type { AgentName, RoomId, UserId } from "../lib/ids.ts";
+import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database, Json, Sql } from "./connection.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import type { Conversation } from "./routing.ts";
@@ -227,9 +227,9 @@ export class Operations {
     return this.#one((sql) => sql`key = ${key}`);
   }
 
-  /** Whose card the event is that was sent under this key. */
-  withCard(cardKey: string): Promise<Operation | undefined> {
-    return this.#one((sql) => sql`card_key = ${cardKey}`);
+  /** The one whose card this event is. */
+  withCard(eventId: EventId): Promise<Operation | undefined> {
+    return this.#one((sql) => sql`card_key = (select key from outbox where event_id = ${eventId})`);
   }
 
   /** The last of a conversation, or of all; the newest comes last. */

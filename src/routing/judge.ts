@@ -1,4 +1,5 @@
 import type { Agent, AgentDirectory } from "../agent/agent.ts";
+import { isCard } from "../agent/approval-card.ts";
 import { includesLevel } from "../agent/permissions.ts";
 import type { Rights } from "../agent/rights.ts";
 import type { Scene, Sensor } from "../agent/sensor.ts";
@@ -14,6 +15,7 @@ import { isAmongAgents, mediaOf } from "./carried.ts";
 import { answerMembership, approachOf, type Bot } from "./membership.ts";
 import { cannotRead, closedDoor, pausedNotice, tooFast } from "./notices.ts";
 import { isShownState, project } from "./project.ts";
+import type { Reactions } from "./reactions.ts";
 import type { Throttle } from "./throttle.ts";
 
 /** A human's own message that begins like a command. Answers with what follows from it, or `undefined` if it is none. */
@@ -32,6 +34,7 @@ export interface JudgeParts {
   readonly rights: Rights;
   readonly sensors: readonly Sensor[];
   readonly command: CommandHandler;
+  readonly reactions: Pick<Reactions, "react" | "reply">;
   readonly throttle: Throttle;
   readonly bot: Bot;
   readonly serverName: string;
@@ -76,6 +79,7 @@ export class Judge {
       case "m.sticker":
         return this.#judgeMessage(event, room);
       case "m.reaction":
+        if (this.kindOf(event.sender) === "human") await this.#parts.reactions.react(event);
         return (await isAmongAgents(event, this.kindOf, this.#parts.events)) ? { shownChars: 0 } : {};
       case "m.room.redaction":
         await this.#redact(event, room);
@@ -107,12 +111,15 @@ export class Judge {
       ...(echo !== undefined && sender !== "human" && { echoOf: echo }),
     };
     if (sender === "bot" || message.msgtype === "m.notice" || room.state["m.room.encryption"]) return effects;
+    // A question to people is nothing that another agent answers.
+    if (sender === "agent" && isCard(event.content)) return effects;
     if (!room.botJoined && room.agents.every((agent) => agent.userId === event.sender)) return effects;
     const agentsHere = await this.#agentsIn(room);
     if (agentsHere.length === 0 && !room.botJoined) return effects;
     if (sender === "human" && message.msgtype === "m.text") {
       const said = await this.#parts.command({ event, message, room, agentsHere });
       if (said) return { ...effects, ...said };
+      if (await this.#parts.reactions.reply(event, message)) return effects;
       if (agentsHere.length === 0 && room.kind === "chat") {
         return { ...effects, outbox: await this.#parts.bot.onMessage(approachOf(event)) };
       }

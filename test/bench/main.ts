@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { PostgresServer } from "../support/postgres.ts";
 import { postgresHindrance } from "../support/postgres-files.ts";
+import { approval } from "./approval.ts";
 import { burst } from "./burst.ts";
 import { files } from "./files.ts";
 import { footprint } from "./footprint.ts";
@@ -20,6 +21,7 @@ type Bench = (postgresUrl: string | undefined) => Promise<Table[]>;
 const benches: Readonly<Record<string, Bench>> = {
   intake,
   latency,
+  approval,
   burst,
   restart,
   footprint,

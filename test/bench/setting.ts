@@ -72,11 +72,16 @@ export class Setting {
 
   /**
    * Neither bridge nor bot is started yet. `agents`: how many, `helper` among them. `fields`: of each one's agent.json.
-   * `reply`: what the model answers in place of one answer to each message.
+   * `permission`: everybody's. `reply`: what the model answers in place of one answer to each message.
    */
   static async set(
     postgresUrl: string | undefined,
-    { agents = 1, fields = {}, reply }: { agents?: number; fields?: object; reply?: Reply } = {},
+    {
+      agents = 1,
+      fields = {},
+      permission = "chat",
+      reply,
+    }: { agents?: number; fields?: object; permission?: string; reply?: Reply } = {},
   ): Promise<Setting> {
     const port = await freePort();
     const homeserver = await startTestHomeserver({ applicationServicePort: port });
@@ -93,7 +98,7 @@ export class Setting {
       registration: homeserver.registrationFile,
       database: location,
       model: { baseUrl: model.url, apiKey: "scripted", name: "scripted" },
-      permissions: { [`@*:${homeserver.serverName}`]: "chat" },
+      permissions: { [`@*:${homeserver.serverName}`]: permission },
       limits: { requester: 100_000, room: 100_000 },
       agents: Object.fromEntries(names.map((name) => [name, { ...fields, owner }])),
     };

@@ -176,6 +176,7 @@ onEachDatabase((database) => {
         sensors: [],
         throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
         command: async () => undefined,
+        reactions: { react: async () => {}, reply: async () => false },
         bot: { onInvite: async () => [], onMessage: async () => [], onUnknownAgent: async () => [] },
         serverName: "test",
         botUserId: "@clevernet:test" as UserId,

@@ -52,6 +52,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
   const subAgents = new SubAgents(new Map(), toolbox);
   const desks = new Desks(database, files.stores, new Guides(new Map(), "test", subAgents));
   return {
+    botUserId: "@clevernet:test" as UserId,
     clock,
     log,
     directory: new AgentDirectory(database, clock, log),

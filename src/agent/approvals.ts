@@ -1,0 +1,125 @@
+import type { Operation, Operations } from "../database/operations.ts";
+import type { OutboxDraft } from "../database/outbox.ts";
+import type { Rooms } from "../database/rooms.ts";
+import type { Conversation } from "../database/routing.ts";
+import type { Clock } from "../lib/clock.ts";
+import { UserError } from "../lib/errors.ts";
+import { digest, HOME, type RoomId, type UserId } from "../lib/ids.ts";
+import { type Card, outcomeOfCard, shownInput } from "./approval-card.ts";
+import { cardOf } from "./asking.ts";
+import { includesLevel } from "./permissions.ts";
+import type { Rights } from "./rights.ts";
+import { utter } from "./speech.ts";
+
+export interface ApprovalParts {
+  readonly operations: Operations;
+  readonly rooms: Rooms;
+  readonly rights: Rights;
+  readonly clock: Clock;
+  readonly botUserId: UserId;
+  readonly onOutbox: (roomIds: readonly RoomId[]) => void;
+  readonly onWoken: (conversations: readonly Conversation[]) => void;
+}
+
+/** What a person says to a question. */
+export interface Verdict {
+  readonly approved: boolean;
+  readonly by: UserId;
+  /** The room in which the person says it. */
+  readonly roomId: RoomId;
+  readonly because?: string | undefined;
+}
+
+/** Where people's decisions arrive, in whichever way they are given, and questions that nobody has decided in time. */
+export class Approvals {
+  readonly #parts: ApprovalParts;
+
+  constructor(parts: ApprovalParts) {
+    this.#parts = parts;
+  }
+
+  /** Decides once, and lets the turn that waits for it go on. Throws a `UserError` that says why it does not count. */
+  async decide(operation: Operation, { approved, by, roomId, because }: Verdict): Promise<void> {
+    const { clock, operations, onWoken } = this.#parts;
+    await this.#mayDecide(operation, by, roomId);
+    const decision = approved ? "approved" : "denied";
+    // What this person has said stands: the process may have died before it knew.
+    if (operation.decision === decision && operation.decidedBy === by && operation.state !== "done") return;
+    if (isDecided(operation)) throw new UserError(whatBecame(operation));
+    if (operation.expiresAt && operation.expiresAt <= clock.now()) {
+      throw new UserError(whatBecame({ ...operation, state: "expired" }));
+    }
+    if (approved && shownInput(operation.input as Record<string, unknown>) === undefined) {
+      throw new UserError(
+        `Operation ${operation.id} can only be denied: its input is too long to be shown, so that nobody has seen all of it.`,
+      );
+    }
+    const { id, summary } = operation;
+    const card = cardOf(operation, this.#parts.botUserId);
+    const edit = card ? [outcomeOfCard(card, { id, summary, state: decision, by, because })] : [];
+    const woken = await operations.decide(id, decision, { userId: by, because }, edit);
+    if (!woken) throw new UserError(whatBecame((await operations.find(id)) ?? operation));
+    onWoken([woken]);
+    this.#deliver(edit);
+  }
+
+  /** The same for an operation by its number. */
+  async decideNumber(id: number, verdict: Verdict): Promise<void> {
+    const operation = await this.#parts.operations.find(id);
+    if (!operation) throw new UserError(`There is no operation ${id}.`);
+    await this.decide(operation, verdict);
+  }
+
+  /** Ends what nobody has decided in time. Returns the conversations that can go on. */
+  async expire(): Promise<Conversation[]> {
+    const { operations } = this.#parts;
+    const woken: Conversation[] = [];
+    for (const operation of await operations.overdue()) {
+      const { id, summary } = operation;
+      const card = cardOf(operation, this.#parts.botUserId);
+      const told = card
+        ? [outcomeOfCard(card, { id, summary, state: "expired" }), ...this.#notice(operation, card)]
+        : [];
+      const conversation = await operations.decide(id, "expired", undefined, told);
+      if (!conversation) continue;
+      woken.push(conversation);
+      this.#deliver(told);
+    }
+    return woken;
+  }
+
+  /** An edit asks for no attention. */
+  #notice({ id }: Operation, { key, roomId, sender }: Card): OutboxDraft[] {
+    const text = `Operation ${id} was not carried out: nobody has approved it in time.`;
+    return utter({ sender, roomId, text, notice: true, key: digest("expired", key) });
+  }
+
+  /** People of the card's room, or of the room it was asked from; admins also from the control room. */
+  async #mayDecide({ id, cardRoom, roomId: from }: Operation, by: UserId, roomId: RoomId): Promise<void> {
+    const { rights, rooms } = this.#parts;
+    const level = await rights.of(by);
+    if (!includesLevel(level, "operate")) {
+      throw new UserError(`To decide this you need the right to operate; you have: ${level}.`);
+    }
+    if (level === "admin" && roomId === (await rooms.controlRoom())) return;
+    const here = roomId !== HOME && (roomId === cardRoom || roomId === from);
+    if (!here || (await rooms.membership(roomId, by)) !== "join") {
+      throw new UserError(`Operation ${id} is not of this room: it can be decided where it was asked for.`);
+    }
+  }
+
+  #deliver(drafts: readonly OutboxDraft[]): void {
+    this.#parts.onOutbox(drafts.map(({ roomId }) => roomId));
+  }
+}
+
+const isDecided = ({ state, decision }: Operation): boolean => state !== "asked" || decision !== null;
+
+/** Why there is nothing to decide any more. */
+function whatBecame({ id, state, decision, decidedBy, cardKey }: Operation): string {
+  const name = `Operation ${id}`;
+  if (cardKey === null) return `${name} was not asked for: there is nothing to decide.`;
+  if (state === "expired") return `${name} has expired: nobody had decided in time.`;
+  if (decision !== null) return `${name} was already ${decision} by ${decidedBy}.`;
+  return `${name} was stopped.`;
+}

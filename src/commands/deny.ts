@@ -1,0 +1,18 @@
+import { z } from "zod";
+import { defineCommand } from "../agent/command.ts";
+import { operationNumber } from "../agent/operation-number.ts";
+
+export const commands = [
+  defineCommand({
+    command: "deny",
+    description: "Denies an operation that waits for approval. The agent is told why.",
+    where: "anywhere",
+    level: "operate",
+    input: z.object({ number: operationNumber, why: z.string().describe("Your reason").optional() }),
+    positional: ["why"],
+    async run({ number, why }, { approvals, event: { roomId, sender } }) {
+      await approvals.decideNumber(number, { approved: false, by: sender, roomId, because: why });
+      return `Operation ${number} is denied.`;
+    },
+  }),
+];

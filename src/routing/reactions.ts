@@ -1,0 +1,80 @@
+import { approveSign, denySign } from "../agent/approval-card.ts";
+import type { Approvals, Verdict } from "../agent/approvals.ts";
+import type { Rights } from "../agent/rights.ts";
+import type { TurnRunner } from "../agent/runner.ts";
+import type { Events, PendingEvent } from "../database/events.ts";
+import type { Operations } from "../database/operations.ts";
+import { UserError } from "../lib/errors.ts";
+import type { EventId } from "../lib/ids.ts";
+import { agentName, type Message } from "../matrix/message.ts";
+import { readReaction } from "../matrix/reaction.ts";
+
+const stopSign = "🛑";
+
+export interface ReactionParts {
+  readonly events: Events;
+  readonly operations: Operations;
+  readonly approvals: Approvals;
+  readonly serverName: string;
+  readonly rights: Rights;
+  readonly runner: TurnRunner;
+}
+
+/**
+ * What people do to an event of ours: ✅ and ❌ on a card decide what it asks, an answer to it denies it, 🛑 on what an
+ * agent has said stops that agent. Whoever may not do it has reacted or answered like to anything else.
+ */
+export class Reactions {
+  readonly #parts: ReactionParts;
+
+  constructor(parts: ReactionParts) {
+    this.#parts = parts;
+  }
+
+  /** A person's reaction. One that is taken back already counts for nothing. */
+  async react(event: PendingEvent): Promise<void> {
+    const reaction = readReaction(event.content);
+    if (!reaction || event.overtaken) return;
+    const sign = reaction.key.replaceAll(/[\uFE0E\uFE0F]/g, "");
+    if (sign === stopSign) await this.#stop(event, reaction.target);
+    if (sign === approveSign || sign === denySign) {
+      await this.#decide(event, reaction.target, { approved: sign === approveSign });
+    }
+  }
+
+  /** A person's message. Returns whether it has denied something. */
+  async reply(event: PendingEvent, { body, replyTo }: Message): Promise<boolean> {
+    if (replyTo === undefined) return false;
+    return this.#decide(event, replyTo, { approved: false, because: body });
+  }
+
+  async #decide(
+    { roomId, sender: by }: PendingEvent,
+    target: EventId,
+    verdict: Pick<Verdict, "approved" | "because">,
+  ): Promise<boolean> {
+    const operation = await this.#parts.operations.withCard(target);
+    if (!operation || operation.cardRoom !== roomId) return false;
+    return unlessRefused(this.#parts.approvals.decide(operation, { ...verdict, by, roomId }));
+  }
+
+  async #stop({ roomId, sender: by }: PendingEvent, target: EventId): Promise<void> {
+    const { events, rights, runner, serverName } = this.#parts;
+    const said = await events.find(target);
+    const agent = said?.roomId === roomId ? agentName(said.sender, serverName) : undefined;
+    if (agent === undefined) return;
+    const stopped = runner.stopFor({ agent, roomId }, { userId: by, level: await rights.of(by) });
+    await unlessRefused(stopped);
+  }
+}
+
+/** Whether it was done: the person may, and there was something to do. */
+const unlessRefused = async (done: Promise<unknown>): Promise<boolean> => {
+  try {
+    await done;
+    return true;
+  } catch (error) {
+    if (error instanceof UserError) return false;
+    throw error;
+  }
+};
