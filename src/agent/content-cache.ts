@@ -1,14 +1,14 @@
-import type { Content } from "../context/viewport.ts";
+import type { WholeContent } from "../context/viewport.ts";
 
 /** Characters that are kept in all. */
 const charsMax = 16_000_000;
 
 /** Contents that are costly to prepare, those used last; a content never changes under its key. */
 export class ContentCache {
-  readonly #kept = new Map<string, Content>();
+  readonly #kept = new Map<string, WholeContent>();
   #chars = 0;
 
-  get(key: string): Content | undefined {
+  get(key: string): WholeContent | undefined {
     const content = this.#kept.get(key);
     if (content) {
       this.#kept.delete(key);
@@ -17,7 +17,7 @@ export class ContentCache {
     return content;
   }
 
-  keep(key: string, content: Content): Content {
+  keep(key: string, content: WholeContent): WholeContent {
     if (content.chars > charsMax || this.#kept.has(key)) return content;
     this.#kept.set(key, content);
     this.#chars += content.chars;

@@ -1,6 +1,15 @@
 import { historyHeight, historyWindowId } from "../context/room.ts";
 import type { FileView, RoomView, WindowChange, WindowView } from "../context/types.ts";
-import { type Content, clamp, type Excerpt, elementContent, textContent } from "../context/viewport.ts";
+import {
+  type Content,
+  clamp,
+  type Excerpt,
+  elementContent,
+  partialContent,
+  textContent,
+  type Viewport,
+  type WholeContent,
+} from "../context/viewport.ts";
 import type { Database } from "../database/connection.ts";
 import { Past } from "../database/past.ts";
 import { type DeskFile, type Seat, type WindowRow, Windows } from "../database/windows.ts";
@@ -38,6 +47,10 @@ export interface Material {
   readonly tainted?: boolean | undefined;
   /** Why there is nothing to be seen. */
   readonly problem?: string | undefined;
+}
+
+export interface WholeMaterial extends Material {
+  readonly content: WholeContent;
 }
 
 const empty = textContent("");
@@ -103,7 +116,7 @@ export class Desks {
       always.includes(path) || shown.some(({ src }) => src === path) || !windows.some(({ src }) => src === path);
     const opened = windows.filter((row) => row.srcType !== "system");
     return {
-      windows: await Promise.all(opened.map(async (row) => viewOf(agent, row, await this.material(row, files)))),
+      windows: await Promise.all(opened.map(async (row) => viewOf(agent, row, await this.material(agent, row, files)))),
       changes,
       persona: fileView(persona, "persona"),
       scratchpad: fileView(pad, "scratchpad"),
@@ -139,8 +152,21 @@ export class Desks {
     );
   }
 
-  /** What is in an open window: of a file, as it is now. */
-  async material(row: WindowRow, files: readonly DeskFile[]): Promise<Material> {
+  /** What a window shows as it stands, and as much of what is around that as is at hand. */
+  async material(agent: Agent, row: WindowRow, files: readonly DeskFile[]): Promise<Material> {
+    const file = row.open && row.srcType === "file" ? files.find((one) => formatPath(one) === row.src) : undefined;
+    if (file && file.beginning !== null && file.lines !== null && file.chars !== null) {
+      const whole = { lines: file.lines, chars: file.chars };
+      const content =
+        this.#cache.get(keyOf(file)) ??
+        partialContent(file.beginning, whole, viewportOf(row, whole.lines), agent.settings.windowChars);
+      if (content) return { ...file, content };
+    }
+    return this.whole(row, files);
+  }
+
+  /** All that is in an open window: of a file, as it is now. */
+  async whole(row: WindowRow, files: readonly DeskFile[]): Promise<WholeMaterial> {
     if (!row.open) return { content: empty, version: 0, contentType: row.contentType };
     if (row.srcType !== "file") {
       const elements = row.contentType === "text/lmml" ? parse(row.content ?? "<content />").children : undefined;
@@ -158,7 +184,7 @@ export class Desks {
     return { ...stored, content: textContent(stored.text ?? "") };
   }
 
-  async #contentOf(file: DeskFile): Promise<Content> {
+  async #contentOf(file: DeskFile): Promise<WholeContent> {
     if (file.text !== null) return textContent(file.text);
     const known = this.#cache.get(keyOf(file));
     if (known) return known;
@@ -177,16 +203,16 @@ const changeOf = ({ state, queries, top, height }: WindowRow): WindowChange => (
   height: height === 0 ? undefined : height,
 });
 
-/** What is seen of a content through a window that stands as the row says. */
-export const excerptOf = (
-  row: Pick<WindowRow, "state" | "top" | "height">,
-  content: Content,
-  charsMax: number,
-): Excerpt => {
-  const top = Math.min(row.top ?? 1, Math.max(1, content.lines));
-  const height = row.state === "maximized" ? content.lines - top + 1 : row.height;
-  return content.excerpt({ top, height }, charsMax);
+type Pose = Pick<WindowRow, "state" | "top" | "height">;
+
+const viewportOf = (row: Pose, lines: number): Viewport => {
+  const top = Math.min(row.top ?? 1, Math.max(1, lines));
+  return { top, height: row.state === "maximized" ? lines - top + 1 : row.height };
 };
+
+/** What is seen of a content through a window that stands as the row says. */
+export const excerptOf = (row: Pose, content: Content, charsMax: number): Excerpt =>
+  content.excerpt(viewportOf(row, content.lines), charsMax);
 
 /** Files of agents and of the program may hold markup; what people and the web write is escaped. */
 const isOurs = (row: WindowRow): boolean => row.srcType === "file" && /^(?:agents|system):/.test(row.src);

@@ -1,10 +1,10 @@
 import { windowElement } from "../context/window.ts";
-import type { StoredQuery, WindowChanges, WindowDraft, WindowRow } from "../database/windows.ts";
+import type { DeskFile, StoredQuery, WindowChanges, WindowDraft, WindowRow } from "../database/windows.ts";
 import { UserError } from "../lib/errors.ts";
 import type { RoomId } from "../lib/ids.ts";
 import type { FileSystem } from "../vfs/file-system.ts";
 import type { Agent } from "./agent.ts";
-import { type Desks, excerptOf, type Material, seatOf, viewOf } from "./desk.ts";
+import { type Desks, excerptOf, type Material, seatOf, viewOf, type WholeMaterial } from "./desk.ts";
 import { type Submodel, submodelCharsMax } from "./submodel.ts";
 import { SystemWindows } from "./system-window.ts";
 import { type Outcome, pose, type WindowAction } from "./window-action.ts";
@@ -94,7 +94,7 @@ export class WindowDesk {
 
   async act(windowId: string, action: WindowAction, argument: string): Promise<Outcome> {
     if (this.#system.has(windowId)) return this.#system.act(windowId, action, argument);
-    const { row, material, pinned } = await this.#find(windowId);
+    const { row, material, files, pinned } = await this.#find(windowId);
     const { agent, key } = this.#origin;
     if (action === "close") {
       await this.#desks.table.close(this.#seat, row.id);
@@ -110,19 +110,23 @@ export class WindowDesk {
       ...row,
       ...pose(before, { action, argument }, { lines: material.content.lines, bottom }),
       turnsLeft: agent.settings.windowTurns,
-      ...(action === "query" && { queries: await this.#ask(row, material, argument) }),
+      ...(action === "query" && { queries: await this.#ask(row, await this.#desks.whole(row, files), argument) }),
       ...(action === "refresh" && (await this.#refresh(row))),
     };
     await this.#desks.table.change(this.#seat, row.id, changes, key);
     const now = { ...row, ...changes };
-    return this.#outcome(now, action === "refresh" ? (await this.#find(windowId)).material : material, action);
+    const shown =
+      action === "refresh" ? (await this.#find(windowId)).material : await this.#desks.material(agent, now, files);
+    return this.#outcome(now, shown, action);
   }
 
   get #seat() {
     return seatOf(this.#origin.agent, this.#origin.roomId);
   }
 
-  async #find(windowId: string): Promise<{ row: WindowRow; material: Material; pinned: number }> {
+  async #find(
+    windowId: string,
+  ): Promise<{ row: WindowRow; material: Material; files: readonly DeskFile[]; pinned: number }> {
     const { windows, files } = await this.#desks.table.desk(this.#seat);
     const opened = windows.filter(({ srcType }) => srcType !== "system");
     const row = opened.find((one) => one.windowId === windowId);
@@ -131,10 +135,10 @@ export class WindowDesk {
       throw new UserError(`There is no window ${windowId} here. Open: ${known}.`);
     }
     const pinned = opened.filter((one) => one.pinned).length;
-    return { row, material: await this.#desks.material(row, files), pinned };
+    return { row, material: await this.#desks.material(this.#origin.agent, row, files), files, pinned };
   }
 
-  async #ask(row: WindowRow, { content, version, problem }: Material, question: string): Promise<StoredQuery[]> {
+  async #ask(row: WindowRow, { content, version, problem }: WholeMaterial, question: string): Promise<StoredQuery[]> {
     if (question === "") throw new UserError("Give as argument the question.");
     if (problem !== undefined) throw new UserError(`Window ${row.windowId}: ${problem}.`);
     const answer = await this.#origin.submodel.ask(question, content.text(submodelCharsMax));

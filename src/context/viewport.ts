@@ -1,5 +1,5 @@
+import { lineStarts } from "../lib/lines.ts";
 import type { Element } from "../lmml/element.ts";
-import { lineStarts } from "./lines.ts";
 import { beginning, textChars } from "./measure.ts";
 
 /** The part of a content that a window shows: `height` lines from line `top` on, which counts from 1. */
@@ -36,36 +36,71 @@ export interface Content {
   readonly chars: number;
   /** The viewport is clamped. Takes time in proportion to what is shown, not to the whole. */
   excerpt(viewport: Viewport, charsMax: number): Excerpt;
+}
+
+/** One of which everything is at hand. */
+export interface WholeContent extends Content {
   /** All of it, or its beginning. */
   text(charsMax: number): string;
 }
 
 const nothing: Excerpt = { shown: "", top: 0, bottom: 0, truncated: false };
 
-/** Whole lines as long as one fits; of a line that is longer than `charsMax`, its beginning. */
-export const textContent = (text: string): Content => {
-  const starts = lineStarts(text);
+/**
+ * Whole lines as long as one fits; of a line that is longer than `charsMax`, its beginning.
+ * @param starts of the lines in `text`, which is the beginning of a text of `lines` lines
+ */
+const excerptOf = (
+  text: string,
+  starts: readonly number[],
+  lines: number,
+  viewport: Viewport,
+  charsMax: number,
+): Excerpt => {
+  if (lines === 0) return nothing;
   const end = (line: number) => starts[line] ?? text.length;
+  const { top, height } = clamp(viewport, lines);
+  const from = starts[top - 1] ?? 0;
+  const last = Math.min(lines, top + height - 1);
+  let bottom = last;
+  while (bottom > top && end(bottom) - from > charsMax) bottom = Math.max(top, Math.floor((top + bottom) / 2));
+  while (bottom < last && end(bottom + 1) - from <= charsMax) bottom += 1;
+  const shown = beginning(text.slice(from, end(bottom)), charsMax);
+  return { shown, top, bottom, truncated: bottom < last || from + shown.length < end(bottom) };
+};
+
+export const textContent = (text: string): WholeContent => {
+  const starts = lineStarts(text);
   return {
     lines: starts.length,
     chars: text.length,
     text: (charsMax) => beginning(text, charsMax),
-    excerpt(viewport, charsMax) {
-      if (starts.length === 0) return nothing;
-      const { top, height } = clamp(viewport, starts.length);
-      const from = starts[top - 1] ?? 0;
-      const last = Math.min(starts.length, top + height - 1);
-      let bottom = last;
-      while (bottom > top && end(bottom) - from > charsMax) bottom = Math.max(top, Math.floor((top + bottom) / 2));
-      while (bottom < last && end(bottom + 1) - from <= charsMax) bottom += 1;
-      const shown = beginning(text.slice(from, end(bottom)), charsMax);
-      return { shown, top, bottom, truncated: bottom < last || from + shown.length < end(bottom) };
-    },
+    excerpt: (viewport, charsMax) => excerptOf(text, starts, starts.length, viewport, charsMax),
   };
 };
 
+/**
+ * A text of `whole.lines` and `whole.chars` of which only `text`, its beginning, is at hand; undefined where the
+ * viewport shows more than that.
+ */
+export const partialContent = (
+  text: string,
+  whole: { readonly lines: number; readonly chars: number },
+  viewport: Viewport,
+  charsMax: number,
+): Content | undefined => {
+  const starts = lineStarts(text);
+  const { top, height } = clamp(viewport, whole.lines);
+  // The last line that begins in it may go on behind it.
+  const from = starts[top - 1];
+  if (from === undefined) return undefined;
+  if (top + height > starts.length && text.length - from <= charsMax + 1) return undefined;
+  const { lines, chars } = whole;
+  return { lines, chars, excerpt: (view, max) => excerptOf(text, starts, lines, view, max) };
+};
+
 /** Each element is a line. */
-export const elementContent = (elements: readonly Element[]): Content => ({
+export const elementContent = (elements: readonly Element[]): WholeContent => ({
   lines: elements.length,
   chars: elements.reduce((chars, each) => chars + textChars(each), 0),
   text(charsMax) {

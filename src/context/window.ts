@@ -1,6 +1,6 @@
+import { lineCount } from "../lib/lines.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { boxPart } from "./box-part.ts";
-import { lineCount } from "./lines.ts";
 import { listPart, type Shown } from "./list-part.ts";
 import { clip, sizeAt } from "./measure.ts";
 import { type Part, textPart } from "./part.ts";

@@ -1,4 +1,5 @@
 import type { EventId } from "../lib/ids.ts";
+import { lineCount } from "../lib/lines.ts";
 import type { Database } from "./connection.ts";
 
 export interface FilePlace {
@@ -153,6 +154,7 @@ export class Files {
       limits,
     } = file;
     const folders = path.split("/").map((_, index, parts) => parts.slice(0, index).join("/"));
+    const [lines, chars] = text === null ? [null, null] : [lineCount(text), text.length];
     const [row] = await this.#database.run(
       (sql) => sql<WriteRow[]>`
         with present as materialized (
@@ -178,12 +180,12 @@ export class Files {
           insert into file_versions (${sql.unsafe(kept)}, written_at, ended_key)
           select ${sql.unsafe(kept)}, updated_at, ${key} from present, passed
         ), replaced as (
-          update files f set content_type = ${file.contentType}, text_content = c.text, binary_content = c.bytes,
+          update files f set content_type = ${file.contentType}, text_content = c.text, binary_content = c.bytes, line_count = ${lines}, char_count = ${chars},
             event_id = ${eventId}, write_key = ${key}, tainted = ${tainted}, version = f.version + 1, updated_at = now()
           from present p, passed, content c where f.id = p.id returning f.version
         ), made as (
-          insert into files (share, path, content_type, text_content, binary_content, owner, event_id, write_key, tainted, version)
-          select ${share}, ${path}, ${file.contentType}, text, bytes, ${file.owner}, ${eventId}, ${key}, ${tainted},
+          insert into files (share, path, content_type, text_content, binary_content, owner, event_id, write_key, tainted, line_count, char_count, version)
+          select ${share}, ${path}, ${file.contentType}, text, bytes, ${file.owner}, ${eventId}, ${key}, ${tainted}, ${lines}, ${chars},
             1 + coalesce((select max(version) from file_versions where share = ${share} and path = ${path}), 0)
           from content, passed where not exists (select 1 from present)
           on conflict (share, path) do nothing returning version

@@ -41,7 +41,7 @@ export interface WindowRow {
   readonly open: boolean;
 }
 
-/** A file on the desk; `text` is there where it is short. */
+/** A file on the desk. */
 export interface DeskFile extends FilePlace {
   readonly contentType: string;
   readonly version: number;
@@ -49,7 +49,13 @@ export interface DeskFile extends FilePlace {
   readonly binary: boolean;
   readonly eventId: EventId | null;
   readonly tainted: boolean;
+  /** Lines and characters; null where they were not counted. */
+  readonly lines: number | null;
+  readonly chars: number | null;
+  /** All of it, where it is short or was asked for by name. */
   readonly text: string | null;
+  /** Of a long text that is shown near its beginning. */
+  readonly beginning: string | null;
 }
 
 export interface WindowDraft
@@ -72,8 +78,10 @@ export type WindowChanges = Pick<
 
 /** Windows that one conversation can have open; of more, those used longest ago are closed. */
 export const windowsMax = 20;
-/** Bytes of a file that are read with every step, without being asked for. */
+/** Bytes of a file, or characters of the beginning of one, that are read with every step, without being asked for. */
 const shortFile = 65_536;
+/** Of a window that begins further down, the beginning of the text is of no use. */
+const topOfBeginning = 1_000;
 
 const windowColumns = `w.id, w.window_id as "windowId", w.src_type as "srcType", w.src, w.arguments, w.title, w.attributes,
   w.content_type as "contentType", w.content, w.sources, w.taint, w.state, w.pinned, w.turns_left as "turnsLeft", w.top, w.height,
@@ -97,7 +105,13 @@ export class Windows {
   ): Promise<{ windows: WindowRow[]; files: DeskFile[] }> {
     const { agent, userId, owner, here } = seat;
     const rows = await this.#database.run(
-      (sql) => sql<(Partial<WindowRow> & { file: Omit<DeskFile, "text"> | null; fileText: string | null })[]>`
+      (sql) => sql<
+        (Partial<WindowRow> & {
+          file: Omit<DeskFile, "text" | "beginning"> | null;
+          text: string | null;
+          beginning: string | null;
+        })[]
+      >`
         with named as (
           select * from unnest(${named.map(({ share }) => share)}::text[], ${named.map(({ path }) => path)}::text[]) as n(share, path)
           where share <> 'agents' or not exists (select 1 from agents a where a.name = split_part(n.path, '/', 2) and a.name <> ${agent})
@@ -112,20 +126,22 @@ export class Windows {
               from unnest(sources) s) as open
           from windows cross join (select audience_of(${here}, ${owner}) as audience) a where agent = ${agent} and room_id = ${here}
         ), f as (
-          select files.*, exists (select 1 from named n where n.share = files.share and n.path = files.path) as is_named
+          select files.*, size <= ${shortFile} or exists (select 1 from named n where n.share = files.share and n.path = files.path) as is_whole
           from files join (select share, path from named union select share, path from w where open) k
             on files.share = k.share and files.path = k.path
         )
         select ${sql.unsafe(windowColumns)}, w.open,
           case when f.id is not null then jsonb_build_object('share', f.share, 'path', f.path, 'contentType', f.content_type,
-            'version', f.version, 'size', f.size, 'binary', f.binary_content is not null, 'eventId', f.event_id, 'tainted', f.tainted) end as file,
-          case when f.is_named or f.size <= ${shortFile} then f.text_content end as "fileText"
+            'version', f.version, 'size', f.size, 'binary', f.binary_content is not null, 'eventId', f.event_id, 'tainted', f.tainted,
+            'lines', f.line_count, 'chars', f.char_count) end as file,
+          case when f.is_whole then f.text_content end as text,
+          case when not f.is_whole and coalesce(w.top, 1) <= ${topOfBeginning} then left(f.text_content, ${shortFile}) end as beginning
         from w full join f on f.share = w.share and f.path = w.path
         order by w.used_at, w.id, f.share desc, f.path`,
     );
     return {
-      windows: rows.flatMap(({ file: _, fileText: __, ...row }) => (row.id ? [row as WindowRow] : [])),
-      files: rows.flatMap(({ file, fileText }) => (file ? [{ ...file, text: fileText }] : [])),
+      windows: rows.flatMap(({ file: _, text: __, beginning: ___, ...row }) => (row.id ? [row as WindowRow] : [])),
+      files: rows.flatMap(({ file, text, beginning }) => (file ? [{ ...file, text, beginning }] : [])),
     };
   }
 

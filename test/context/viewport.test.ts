@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { lineCount, lineStarts } from "../../src/context/lines.ts";
-import { clamp, elementContent, heightMax, textContent } from "../../src/context/viewport.ts";
+import { clamp, elementContent, heightMax, partialContent, textContent } from "../../src/context/viewport.ts";
+import { lineCount, lineStarts } from "../../src/lib/lines.ts";
 import { element } from "../../src/lmml/element.ts";
 import { hostileText } from "../support/hostile-text.ts";
 
@@ -44,7 +44,28 @@ describe("lines", () => {
   });
 
   test("of ten megabytes are found in a blink", () => {
-    expect(lineCount("x".repeat(99).concat("\n").repeat(100_000))).toBe(100_000);
+    const tenMegabytes = "x".repeat(99).concat("\n").repeat(100_000);
+    // Not slower either when it was done often enough to be optimized.
+    for (let time = 0; time < 10; time += 1) expect(lineCount(tenMegabytes)).toBe(100_000);
+  });
+});
+
+describe("a text of which the beginning is at hand", () => {
+  test("shows what all of it would show, or nothing", () => {
+    fc.assert(
+      fc.property(text, fc.nat(80), viewport, fc.integer({ min: 1, max: 40 }), (whole, at, view, limit) => {
+        const all = textContent(whole);
+        const part = partialContent(whole.slice(0, at), all, view, limit);
+        if (part) expect(part.excerpt(view, limit)).toEqual(all.excerpt(view, limit));
+      }),
+    );
+  });
+
+  test("is enough for the first lines of a long one", () => {
+    const whole = { lines: 1_000, chars: 50_000 };
+    const part = partialContent("one\ntwo\nthree\nfo", whole, { top: 1, height: 3 }, 8_000);
+    expect(part).toMatchObject(whole);
+    expect(part?.excerpt({ top: 1, height: 3 }, 8_000)).toMatchObject({ shown: "one\ntwo\nthree\n", bottom: 3 });
   });
 });
 

@@ -162,6 +162,29 @@ onEachDatabase((database) => {
       expect(await onlyWindow()).toMatchObject({ lines: 0, attributes: { problem: "the file is not there any more" } });
     });
 
+    it("of more than 64 KB shows what it would of a short one, near its beginning and far from it", async () => {
+      const lines = 20_000;
+      await write(notes, numbered(1, lines));
+      const { windowId } = await open();
+      const shows = async (from: number, to = from + 19) =>
+        expect(await onlyWindow()).toMatchObject({
+          lines,
+          chars: numbered(1, lines).length,
+          shown: numbered(from, to),
+        });
+      await shows(1);
+      for (const [action, argument, from] of [
+        ["scroll", "900", 901],
+        ["goto", "end", 19_981],
+        ["goto", "6000", 6_000],
+        ["goto", "1", 1],
+      ] as const) {
+        const { said } = await act(windowId, action, argument);
+        expect(said).toBe(`Window ${windowId} shows lines ${from} to ${from + 19} of ${lines}.`);
+        await shows(from);
+      }
+    });
+
     it("of more than 64 KB is read once for each version", async () => {
       await write(notes, numbered(1, 20_000));
       await open();
