@@ -82,6 +82,13 @@ const unknownName = (name: string, known: readonly string[]): string => {
 const items = (schema: FieldSchema, key: PropertyKey): FieldSchema =>
   typeof key === "number" ? (schema.items ?? {}) : {};
 
+const answers: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["yes", true],
+  ["false", false],
+  ["no", false],
+]);
+
 /** What a text stands for where something else than a text is expected; whatever else was written stays as it is. */
 const meant = (schema: FieldSchema, value: unknown): unknown => {
   if (typeof value !== "string") return value;
@@ -91,7 +98,7 @@ const meant = (schema: FieldSchema, value: unknown): unknown => {
     case "number":
       return /^[+-]?\d{1,15}(?:\.\d{1,15})?$/.test(text) ? Number(text) : value;
     case "boolean":
-      return { true: true, yes: true, false: false, no: false }[text.toLowerCase()] ?? value;
+      return answers.get(text.toLowerCase()) ?? value;
     case "array":
       return listed(text).map((item) => meant(schema.items ?? {}, item));
     default:

@@ -2,8 +2,6 @@ import { z } from "zod";
 import { changeText } from "../agent/change.ts";
 import { defineCommand } from "../agent/command.ts";
 
-const limit = "a number from 1 to 100";
-
 export const commands = [
   defineCommand({
     command: "audit",
@@ -11,13 +9,7 @@ export const commands = [
     where: "control",
     level: "admin",
     input: z.object({
-      number: z.coerce
-        .number(limit)
-        .int(limit)
-        .min(1, limit)
-        .max(100, limit)
-        .optional()
-        .describe("How many changes; 20 if it is not said"),
+      number: z.int().min(1).max(100).optional().describe("How many changes; 20 if it is not said"),
     }),
     positional: ["number"],
     async run({ number = 20 }, { audit }) {

@@ -13,7 +13,7 @@ const key = z
   .string()
   .optional()
   .describe(`The agent's name, the room's id or the person's; ${each} for each; nothing for the bridge`);
-const number = (what: string) => z.coerce.number(what).min(0, what).max(Number.MAX_SAFE_INTEGER, what).optional();
+const limit = () => z.number().min(0).max(Number.MAX_SAFE_INTEGER).optional();
 
 export const commands = [
   defineCommand({
@@ -36,8 +36,8 @@ export const commands = [
     input: z.object({
       scope,
       key,
-      tokens: number("a number of tokens").describe("Tokens of prompts and answers"),
-      usd: number("US dollars").describe("US dollars"),
+      tokens: limit().describe("Tokens of prompts and answers"),
+      usd: limit().describe("US dollars"),
     }),
     positional: ["key"],
     async run({ tokens, usd, ...names }, context) {

@@ -10,12 +10,7 @@ export const commands = [
     level: "operate",
     input: z.object({
       path: z.string().min(1).describe("The file, as share:/path"),
-      version: z.coerce
-        .number("the version's number")
-        .int("the version's number")
-        .positive("the version's number")
-        .optional()
-        .describe("The version to bring back; without it the newest that is kept"),
+      version: z.int32().min(1).optional().describe("The version to bring back; without it the newest that is kept"),
     }),
     positional: ["version"],
     async run({ path, version }, { agent, event, files, level }) {

@@ -11,13 +11,7 @@ export const commands = [
     description: "What the agent was shown in a turn here, exactly, as a file.",
     level: "use",
     input: z.object({
-      number: z.coerce
-        .number("the turn's number")
-        .int("the turn's number")
-        .positive("the turn's number")
-        .max(Number.MAX_SAFE_INTEGER, "the turn's number")
-        .optional()
-        .describe("The turn's number; without it the newest one in this room"),
+      number: z.int().min(1).optional().describe("The turn's number; without it the newest one in this room"),
     }),
     positional: ["number"],
     /** Only where everybody in the room may read all that was shown. */

@@ -6,6 +6,8 @@ export const tool = defineTool({
   name: "FS_Copy",
   set: "core",
   command: "cp",
+  aliases: ["file_copy"],
+  examples: ["rooms:/!abc:example.org/notes.md rooms:/!abc:example.org/old/"],
   description: "Copies a file to another path, or into a folder.",
   kind: async ({ path, target }, { files }) =>
     (await files.exists(await destinationOf(files, path, target))) ? "update" : "create",

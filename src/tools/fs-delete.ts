@@ -5,6 +5,8 @@ export const tool = defineTool({
   name: "FS_Delete",
   set: "core",
   command: "rm",
+  aliases: ["file_delete"],
+  examples: ["rooms:/!abc:example.org/notes.md", "--recursive rooms:/!abc:example.org/old"],
   description: "Deletes a file. It can be restored for 7 days.",
   kind: "delete",
   sendsTo: ({ path }, { files }) => files.placeElsewhere(path),

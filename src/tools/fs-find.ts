@@ -7,12 +7,14 @@ export const tool = defineTool({
   name: "FS_Find",
   set: "core",
   command: "find",
+  aliases: ["file_search"],
+  examples: ["rooms:/**/*.md", "--limit 10 users:/**"],
   description:
     "Finds files by a pattern of paths: * and ? within a name, ** over folders, [a-z], {one,other}; such as rooms:/**/*.md.",
   kind: "read",
   repeatable: true,
   input: z.object({
-    limit: z.coerce.number().int().min(1).max(1_000).default(40).describe("The most paths to list"),
+    limit: z.int().min(1).max(1_000).default(40).describe("The most paths to list"),
     glob: z.string().min(1).describe("The pattern, as share:/pattern"),
   }),
   async run({ glob, limit }, { files }) {

@@ -12,6 +12,8 @@ export const tool = defineTool({
   name: "FS_Index",
   set: "core",
   command: "index",
+  aliases: ["file_index"],
+  examples: ["rooms:/!abc:example.org/report.md"],
   description:
     "Cuts a text file into sections and keeps each as knowledge. Where you may not create anything, it only tells how many there would be.",
   kind: "read",

@@ -5,6 +5,8 @@ export const tool = defineTool({
   name: "FS_MakeFolder",
   set: "core",
   command: "mkdir",
+  aliases: ["dir_create"],
+  examples: ["rooms:/!abc:example.org/drafts"],
   description: "Makes a folder. Writing a file makes the folders on its way by itself.",
   kind: "create",
   sendsTo: ({ path }, { files }) => files.placeElsewhere(path),

@@ -8,6 +8,8 @@ export const tool = defineTool({
   name: "FS_Move",
   set: "core",
   command: "mv",
+  aliases: ["file_move"],
+  examples: ["rooms:/!abc:example.org/*.md rooms:/!abc:example.org/old/"],
   description: "Moves or renames a file or folder, or moves all files that fit a pattern of paths into a folder.",
   kind: "update",
   sendsTo: ({ target }, { files }) => files.placeElsewhere(target),

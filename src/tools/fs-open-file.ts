@@ -8,12 +8,13 @@ export const tool = defineTool({
   name: "FS_OpenFile",
   set: "core",
   command: "open",
+  examples: ["--line 120 rooms:/!abc:example.org/report.md"],
   description:
     "Opens a text file in a window, which shows a part of it and stays open for some turns. What is in it is always as the file is now.",
   kind: "read",
   repeatable: true,
   input: z.object({
-    line: z.coerce.number().int().min(1).optional().describe("The line at which the window begins"),
+    line: z.int().min(1).optional().describe("The line at which the window begins"),
     title: z.string().trim().min(1).max(200).optional().describe("A title for the window"),
     path: z.string().min(1).describe("The file, as share:/path"),
   }),

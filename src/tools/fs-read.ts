@@ -8,6 +8,8 @@ export const tool = defineTool({
   name: "FS_Read",
   set: "core",
   command: "cat",
+  aliases: ["file_read"],
+  examples: ["agents:/helper/persona.md"],
   description: `Reads a text file, up to ${charactersMax} characters of it. A window (FS_OpenFile) is better for what is long or looked at again.`,
   kind: "read",
   repeatable: true,

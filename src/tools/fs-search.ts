@@ -7,6 +7,7 @@ export const tool = defineTool({
   name: "FS_Search",
   set: "core",
   command: "search",
+  examples: ["rooms:/**/*.md figures of the second quarter"],
   description: "Searches files by their names or by the words in them; the results stand in a window, best first.",
   kind: "read",
   repeatable: true,

@@ -8,6 +8,8 @@ export const tool = defineTool({
   name: "FS_Stat",
   set: "core",
   command: "stat",
+  aliases: ["file_stats"],
+  examples: ["rooms:/!abc:example.org/notes.md"],
   description:
     "Tells what is known of a file: type, size, owner, version, dates, and the versions that can be restored.",
   kind: "read",

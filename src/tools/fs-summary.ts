@@ -11,6 +11,8 @@ export const tool = defineTool({
   name: "FS_Summary",
   set: "core",
   command: "summary",
+  aliases: ["file_summary"],
+  examples: ["rooms:/!abc:example.org/report.md", "--keep rooms:/!abc:example.org/report.md"],
   description:
     "Summarises a text file, up to 64,000 characters of it. Show people the summary, and ask them whether it is to be kept as knowledge.",
   kind: async ({ keep }) => (keep ? "create" : "read"),

@@ -10,12 +10,13 @@ export const tool = defineTool({
   name: "FS_Tree",
   set: "core",
   command: "ls",
+  examples: ["--depth 1 rooms:/!abc:example.org"],
   description: "Shows the files below a folder as a tree, with their types and sizes.",
   kind: "read",
   repeatable: true,
   positional: ["path"],
   input: z.object({
-    depth: z.coerce.number().int().min(1).max(20).default(3).describe("How many levels of folders to open"),
+    depth: z.int().min(1).max(20).default(3).describe("How many levels of folders to open"),
     path: z.string().min(1).describe("The folder, as share:/path; without it, this room's files").optional(),
   }),
   async run({ path, depth }, { agent, files, roomId }) {

@@ -6,6 +6,8 @@ export const tool = defineTool({
   name: "FS_WriteFile",
   set: "core",
   command: "write",
+  aliases: ["file_create"],
+  examples: ["rooms:/!abc:example.org/notes.md # Notes", "--append rooms:/!abc:example.org/notes.md One line more"],
   description:
     "Writes a text file: makes it, or replaces what is there, or puts the content behind it. What was there can be restored for 7 days.",
   kind: async ({ path }, { files }) => ((await files.exists(path)) ? "update" : "create"),
@@ -14,8 +16,7 @@ export const tool = defineTool({
   repeatable: true,
   input: z.object({
     append: z.boolean().describe("true: put the content behind what is there").optional(),
-    version: z.coerce
-      .number()
+    version: z
       .int()
       .min(0)
       .describe("The version that you have read: if it is another one by now, nothing is written")

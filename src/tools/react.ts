@@ -10,6 +10,7 @@ import { reactionContent } from "../matrix/reaction.ts";
 export const tool = defineTool({
   name: "React",
   set: "core",
+  examples: ["$abc123 👍"],
   description: "Answers to a message with a single sign, such as 👍, which people see below it.",
   kind: "create",
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,

@@ -10,6 +10,7 @@ export const tool = defineTool({
   name: "SendFile",
   set: "core",
   command: "send",
+  examples: ["rooms:/!abc:example.org/plan.png The new plan"],
   description:
     "Sends a file of the virtual file system into a room, where people see or hear it: an image, audio, a video, or any other file.",
   kind: "create",

@@ -8,6 +8,7 @@ export const tool = defineTool({
   name: "SendMessage",
   set: "core",
   command: "say",
+  examples: ["Good morning", "--threadId $abc123 I am on it."],
   description: "Says something in a room, in Markdown. This is how people and other agents hear you.",
   kind: "create",
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,

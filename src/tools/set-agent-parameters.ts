@@ -11,8 +11,7 @@ export const tool = defineTool({
   kind: "update",
   repeatable: true,
   input: z.object({
-    wakeUpTimerSeconds: z.coerce
-      .number()
+    wakeUpTimerSeconds: z
       .int()
       .min(60)
       .max(10_800)

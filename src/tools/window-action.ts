@@ -6,6 +6,7 @@ export const tool = defineTool({
   name: "Window_Action",
   set: "core",
   command: "window",
+  examples: ["3 scroll 20", "3 query What does it say about the deadline?"],
   description:
     "Does something with a window: scroll (by lines; without argument to the next page), goto (a line, or end), resize (to a number of lines), maximize (all of it, as far as it fits), minimize (its name only), restore, pin (stays open), unpin, refresh, query (another model answers a question about the whole content), close.",
   kind: "read",
@@ -14,10 +15,9 @@ export const tool = defineTool({
   input: z.object({
     windowId: z.string().min(1).describe("The window, as it stands in windowId"),
     action: z.enum(windowActions).describe("What to do"),
-    argument: z.coerce
-      .string()
-      .trim()
-      .max(4_000)
+    argument: z
+      // Some models write a line as a number.
+      .preprocess((value) => (typeof value === "number" ? String(value) : value), z.string().trim().max(4_000))
       .optional()
       .describe(
         "For scroll a number of lines, below 0 to go up; for goto a line or end; for resize lines; for query the question",

@@ -1,31 +1,66 @@
 import { readdir } from "node:fs/promises";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { z } from "zod";
+import { type FieldSchema, formOf, readInput } from "../../src/agent/arguments.ts";
 import type { AnyCommand } from "../../src/agent/command.ts";
-import { type Commandable, helpFor, readCommandLine, usageOf } from "../../src/agent/command-line.ts";
+import {
+  type Commandable,
+  commandOf,
+  findForm,
+  helpFor,
+  readCommandLine,
+  usageOf,
+  wordsFor,
+} from "../../src/agent/command-line.ts";
 import { toolSets } from "../../src/agent/settings.ts";
 import { type AnyTool, operationKinds } from "../../src/agent/tool.ts";
+import { inputOf, readArguments, Toolbox } from "../../src/agent/toolbox.ts";
 import { UserError } from "../../src/lib/errors.ts";
+import { makeAgent } from "../support/agents.ts";
+import { hostileText } from "../support/hostile-text.ts";
 
-const folder = new URL("../../src/tools/", import.meta.url);
-const files = (await readdir(folder)).filter((file) => file.endsWith(".ts"));
-const tools = await Promise.all(
-  files.map(async (file) => {
-    const { tool } = (await import(new URL(file, folder).href)) as { tool: AnyTool };
-    return { file, name: tool.name, tool };
-  }),
+const modulesIn = async <Module>(name: string): Promise<{ file: string; module: Module }[]> => {
+  const folder = new URL(`../../src/${name}/`, import.meta.url);
+  const files = (await readdir(folder)).filter((file) => file.endsWith(".ts")).sort();
+  return Promise.all(
+    files.map(async (file) => ({ file, module: (await import(new URL(file, folder).href)) as Module })),
+  );
+};
+const tools = (await modulesIn<{ tool: AnyTool }>("tools")).map(({ file, module: { tool } }) => {
+  return { file, name: tool.name, tool };
+});
+const commands = (await modulesIn<{ commands: readonly AnyCommand[] }>("commands")).flatMap(({ file, module }) =>
+  module.commands.map((command) => ({ file, name: command.command, command })),
 );
-const withCommand = tools.filter(({ tool }) => tool.command !== undefined);
-const commandsFolder = new URL("../../src/commands/", import.meta.url);
-const commands = await Promise.all(
-  (await readdir(commandsFolder))
-    .filter((file) => file.endsWith(".ts"))
-    .map(async (file) => {
-      const { commands } = (await import(new URL(file, commandsFolder).href)) as { commands: readonly AnyCommand[] };
-      return commands.map((command) => ({ name: command.command, command, file }));
+const forms: readonly Commandable[] = [...commands.map(({ command }) => command), ...tools.map(({ tool }) => tool)];
+const toolForms = tools.map(({ name, tool }) => ({ name, form: tool as Commandable }));
+const commandForms = commands.map(({ name, command }) => ({ name, form: command as Commandable }));
+
+/** What a model may write as arguments; `#0` to `#5` stand for the tool's own fields. */
+const written = fc.sample(
+  fc.oneof(
+    fc
+      .dictionary(
+        fc.oneof(fc.stringMatching(/^#[0-5]$/), fc.constantFrom("__proto__", "constructor", "x")),
+        fc.oneof(fc.jsonValue({ maxDepth: 2 }), hostileText, fc.constantFrom("5", "1e999", "constructor", 1e21, -0, 3)),
+        { maxKeys: 5 },
+      )
+      .map((given) => JSON.stringify(given)),
+    fc.json({ maxDepth: 2 }),
+    hostileText,
+  ),
+  10_000,
+);
+
+/** What people may write behind a command, in the same way. */
+const lines = fc
+  .sample(
+    fc.array(fc.oneof(hostileText, fc.constantFrom("--#0", "--#1=", "--#2", "--", "--x", '"', "\n", ";", "5", "[1]")), {
+      maxLength: 6,
     }),
-).then((lists) => lists.flat());
-const firstWords = commands.map(({ name }) => name.split(" ")[0]);
+    2_000,
+  )
+  .map((words) => words.join(" "));
 
 describe.each(tools)("$name", ({ file, tool }) => {
   it("has a name that models take, and its file is called after it", () => {
@@ -43,58 +78,164 @@ describe.each(tools)("$name", ({ file, tool }) => {
     expect(toolSets).toContain(tool.set);
   });
 
-  it("gives the model the schema of an object, with every field described", () => {
-    const schema = z.toJSONSchema(tool.input) as { type: string; properties: Record<string, { description: string }> };
-    expect(schema.type).toBe("object");
-    for (const [field, { description }] of Object.entries(schema.properties)) expect(description, field).toBeTruthy();
+  it("gives the model a schema that every provider takes, with every field described", () => {
+    const { json, fields, required } = formOf(inputOf(tool));
+    expect(json).toMatchObject({ type: "object", additionalProperties: false });
+    expect(
+      Object.keys(json)
+        .filter((key) => !["required", "properties"].includes(key))
+        .sort(),
+    ).toEqual(["additionalProperties", "type"]);
+    expect(Object.keys(fields)).toEqual(expect.arrayContaining([...required]));
+    for (const [name, schema] of Object.entries(fields)) {
+      expect(name).toMatch(/^[A-Za-z]\w{0,63}$/);
+      expect(schema.description, name).toMatch(/\S/);
+      expect(keywordsIn(schema).filter((key) => !keywords.has(key))).toEqual([]);
+    }
+  });
+
+  it("refuses what it does not know, by its name", () => {
+    expect(() => readArguments(tool, JSON.stringify({ ...sample(tool), nonsense: 1 }))).toThrow("nonsense");
+  });
+
+  it("refuses an input without what it needs, and values of a wrong type, by the name of the field", () => {
+    const { fields, required } = formOf(inputOf(tool));
+    for (const field of required) {
+      const { [field]: _, ...rest } = sample(tool);
+      expect(() => readArguments(tool, JSON.stringify(rest)), field).toThrow(
+        new RegExp(`^${field}: missing, expected `, "m"),
+      );
+    }
+    for (const [field, schema] of Object.entries(fields)) {
+      for (const value of wrong(schema)) {
+        const given = JSON.stringify({ ...sample(tool), [field]: value });
+        expect(() => readArguments(tool, given), given).toThrow(new RegExp(`^${field}\\b.*: found .*, expected `, "m"));
+      }
+    }
+  });
+
+  it("reads whatever a model may write, or says what is wrong with it", () => {
+    const fields = Object.keys(formOf(inputOf(tool)).fields);
+    for (const text of written) {
+      const json = text.replace(/#(\d)/g, (_, digit) => fields[Number(digit) % fields.length] ?? "");
+      try {
+        const { input } = readArguments(tool, json);
+        const unknown = Object.keys(input).filter((field) => !Object.hasOwn(tool.input.shape, field));
+        if (unknown.length > 0) throw new Error(`unknown: ${unknown.join(", ")}`);
+      } catch (error) {
+        if (!(error instanceof UserError)) throw new Error(`readArguments fails on ${json}`, { cause: error });
+      }
+    }
   });
 });
 
-describe.each(withCommand)("the command of $name", ({ tool }) => {
-  it("is one word or two, and no command of the bridge's own", () => {
-    expect(tool.command).toMatch(/^[a-z][a-z-]*( [a-z][a-z-]*)?$/);
-    expect(firstWords).not.toContain(tool.command?.split(" ")[0]);
+describe.each([...toolForms, ...commandForms])("the command of $name", ({ form }) => {
+  it("is one word or two, and the only one that is called so", () => {
+    for (const words of wordsFor(form)) {
+      expect(words).toMatch(/^[A-Za-z][\w-]*( [a-z][a-z-]*)?$/);
+      expect(findForm(forms, words)?.form).toBe(form);
+      expect(forms.filter((other) => wordsFor(other).some((theirs) => same(theirs, words)))).toEqual([form]);
+    }
   });
 
-  it("without arguments runs, or says what is missing", () => runsOrSays(tool));
-  it("has a help that shows its usage and every field", () => explains(tool));
+  it("reads its own examples, and has some where it takes anything", () => {
+    if (form.name !== undefined && Object.keys(form.input.shape).length > 0) expect(form.examples).toBeDefined();
+    for (const example of form.examples ?? []) {
+      const found = findForm(forms, `${commandOf(form)} ${example}`);
+      expect(found?.form).toBe(form);
+      expect(() => readCommandLine(form, found?.rest ?? "")).not.toThrow();
+    }
+  });
+
+  it("without arguments runs, or says what is missing", () => {
+    const { required } = formOf(form.input);
+    const read = () => readCommandLine(form, "");
+    if (required.length === 0) expect(read()).toEqual(readInput(form.input, {}));
+    for (const field of required) expect(read).toThrow(new RegExp(`^${field}: (missing|found ""), expected `, "m"));
+  });
+
+  it("has a help that shows its usage, every field, its examples and its other words", () => {
+    const help = helpFor(form, "!");
+    expect(help).toContain(`\`${usageOf(form, "!")}\``);
+    for (const field of Object.keys(form.input.shape)) expect(help).toMatch(new RegExp(`^- \`${field}\`: \\S`, "m"));
+    for (const example of form.examples ?? []) expect(help).toContain(`\`!${commandOf(form)} ${example}\``);
+    for (const words of wordsFor(form)) expect(help).toContain(`!${words}`);
+  });
+
+  it("reads whatever people may write, or says what is wrong with it", () => {
+    const fields = Object.keys(form.input.shape);
+    for (const text of lines) {
+      const line = text.replace(/#(\d)/g, (_, digit) => fields[Number(digit) % fields.length] ?? "");
+      try {
+        readCommandLine(form, line);
+      } catch (error) {
+        if (!(error instanceof UserError)) throw new Error(`readCommandLine fails on ${line}`, { cause: error });
+      }
+    }
+  });
+
+  it("has positional arguments that it knows", () => {
+    expect(Object.keys(form.input.shape)).toEqual(expect.arrayContaining([...(form.positional ?? [])]));
+  });
 });
 
 describe.each(commands)("the command $name", ({ command, file }) => {
-  it("is one word or two, with a description, in a file that is called after its first word", () => {
-    expect(command.command).toMatch(/^[a-z][a-z-]*( [a-z][a-z-]*)?$/);
+  it("has a description, and a file that is called after its first word", () => {
     expect(command.description).toMatch(/^[A-Z].{15,}\.$/s);
     expect(file).toMatch(new RegExp(`^${command.command.split(" ")[0]}(-[a-z-]+)?\\.ts$`));
   });
-  it("without arguments runs, or says what is missing", () => runsOrSays(command));
-  it("has a help that shows its usage and every field", () => explains(command));
-  it("has positional arguments that it knows", () => {
-    for (const field of command.positional ?? []) expect(Object.keys(command.input.shape)).toContain(field);
-  });
 });
 
-it("commands of the bridge's own are unique", () => {
-  expect(new Set(commands.map(({ name }) => name)).size).toBe(commands.length);
+it("tools are what this table says: whoever changes it looks at what that means for the gate", async () => {
+  const rows = tools.map(({ tool }) => [
+    tool.name,
+    tool.set,
+    byInput(tool.kind),
+    tool.own === undefined ? "" : byInput(tool.own),
+    tool.sendsTo ? "by input" : "",
+    tool.reachesOutside === undefined ? "" : byInput(tool.reachesOutside),
+    tool.repeatable ? "yes" : "no",
+    tool.immediate ? "yes" : "",
+    tool.command === undefined ? "" : `!${tool.command}`,
+    (tool.aliases ?? []).map((words) => `!${words}`).join(", "),
+  ]);
+  const head = ["tool", "set", "kind", "own", "sends", "reaches outside", "repeatable", "immediate", "command", "also"];
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
+  const table = [head, ...rows].map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "));
+  await expect(table.map((line) => `${line.trimEnd()}\n`).join("")).toMatchFileSnapshot("contract.txt");
 });
 
-it("names are unique", () => {
-  expect(new Set(tools.map(({ name }) => name.toLowerCase())).size).toBe(tools.length);
+it("models are offered each tool under its name with the agent's suffix", () => {
+  const agent = makeAgent("helper", { tools: [...toolSets] });
+  const toolbox = new Toolbox(tools.map(({ tool }) => tool));
+  const names = toolbox.definitions(agent).map(({ name }) => name);
+  expect(new Set(names).size).toBe(tools.length);
+  for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
 });
 
-it("commands are unique", () => {
-  expect(new Set(withCommand.map(({ tool }) => tool.command)).size).toBe(withCommand.length);
-});
+const byInput = (value: unknown): string => (typeof value === "function" ? "by input" : String(value));
 
-const runsOrSays = (form: Commandable): void => {
-  try {
-    expect(form.input.safeParse(readCommandLine(form, "")).success).toBe(true);
-  } catch (error) {
-    expect(error).toBeInstanceOf(UserError);
-  }
-};
+const same = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
 
-const explains = (form: Commandable): void => {
-  const help = helpFor(form, "!");
-  expect(help).toContain(usageOf(form, "!"));
-  for (const field of Object.keys(form.input.shape)) expect(help).toMatch(new RegExp(`\`${field}\`: \\S`));
+/** What OpenAI, Anthropic and Google all take in the parameters of a function. */
+const keywords = new Set(
+  "type description enum items properties required additionalProperties minimum maximum minLength maxLength minItems maxItems pattern default".split(
+    " ",
+  ),
+);
+const keywordsIn = (schema: FieldSchema): string[] => [
+  ...Object.keys(schema),
+  ...(schema.items ? keywordsIn(schema.items) : []),
+];
+
+/** A valid input: that of the tool's first example. */
+const sample = (tool: AnyTool): Record<string, unknown> => readCommandLine(tool, tool.examples?.[0] ?? "");
+
+const wrong = ({ type, enum: words }: FieldSchema): unknown[] => {
+  const never = [{}, null];
+  if (words) return [...never, "nonsense", 1];
+  if (type === "integer" || type === "number") return [...never, "many", true, [1]];
+  if (type === "boolean") return [...never, "perhaps", 1];
+  if (type === "array") return [...never, 1, true];
+  return [...never, true, ["text"]];
 };
