@@ -180,9 +180,9 @@ describe.each([...toolForms, ...commandForms])("the command of $name", ({ form }
 });
 
 describe.each(commands)("the command $name", ({ command, file }) => {
-  it("has a description, and a file that is called after its first word", () => {
+  it("has a description, and a file that is called after its first word, or after many of them", () => {
     expect(command.description).toMatch(/^[A-Z].{15,}\.$/s);
-    expect(file).toMatch(new RegExp(`^${command.command.split(" ")[0]}(-[a-z-]+)?\\.ts$`));
+    expect(file).toMatch(new RegExp(`^${command.command.split(" ")[0]}s?(-[a-z-]+)?\\.ts$`));
   });
 });
 
