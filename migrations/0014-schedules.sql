@@ -11,7 +11,8 @@ create table schedules (
   text text not null,
   -- For whom its turns act.
   made_by text not null,
-  -- Untrusted texts that whoever made it had read.
+  -- What whoever made it had been shown, as `may_read` names it, and the untrusted texts among that.
+  sources text[] not null default '{}',
   taint text[] not null default '{}',
   -- When it fires next; null: never again.
   next_at timestamptz,
@@ -21,5 +22,7 @@ create table schedules (
 create index schedules_due on schedules (next_at) where next_at is not null and removed_at is null;
 create index schedules_of_agent on schedules (agent, id) where removed_at is null;
 
--- Untrusted texts that went into the note.
-alter table wakes add column taint text[] not null default '{}';
+-- What went into the note, as `may_read` names it, and the untrusted texts among that.
+alter table wakes
+  add column sources text[] not null default '{}',
+  add column taint text[] not null default '{}';

@@ -91,6 +91,8 @@ export async function startBridge(
     stops.push(() => parts.runner.close(graceMs));
     stops.push(() => parts.keeper.stop());
     await parts.keeper.start();
+    stops.push(() => parts.schedules.stop());
+    parts.schedules.start();
     await queue.work(turnsAtOnce, (conversation) => parts.runner.run(conversation));
     stops.push(() => parts.router.stop());
     await parts.router.start();

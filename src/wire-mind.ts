@@ -5,6 +5,7 @@ import { Guides } from "./agent/guides.ts";
 import { MeteredModel } from "./agent/metered-model.ts";
 import type { Mind } from "./agent/mind.ts";
 import { PrefixMeter } from "./agent/prefix.ts";
+import { Schedules } from "./agent/schedules.ts";
 import { searchSource } from "./agent/search-source.ts";
 import { SubAgents } from "./agent/subagent.ts";
 import { Submodels } from "./agent/submodel.ts";
@@ -18,6 +19,7 @@ import { Knowledge } from "./database/knowledge.ts";
 import { MediaTable } from "./database/media.ts";
 import { Operations } from "./database/operations.ts";
 import { Renders } from "./database/renders.ts";
+import { ScheduleTable } from "./database/schedules.ts";
 import { Todos } from "./database/todos.ts";
 import { Uploads } from "./database/uploads.ts";
 import type { LiveConfig } from "./live-config.ts";
@@ -99,6 +101,7 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
       (agent) => agent.settings.submodel ?? live.current.model.submodel ?? view.modelOf(agent),
     ),
     interpreter: new Interpreter(),
+    schedules: new Schedules({ ...given, table: new ScheduleTable(database) }),
     book,
     onTurnEnded: metrics.turnEnded,
   };

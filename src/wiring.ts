@@ -174,7 +174,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     onRead: (agent, roomId, eventId, answered) => receipts.read(agent.userId, roomId, eventId, answered),
     showWork: (agent, roomId) => typing.show(agent, roomId),
   });
-  const { book, files } = mind;
+  const { book, files, schedules } = mind;
   const approvals = new Approvals(mind);
   const keeper = new WakeKeeper({
     queue,
@@ -259,6 +259,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     runner,
     router,
     keeper,
+    schedules,
     reconciler,
     mediaKeeper,
     doorbell,

@@ -4,13 +4,13 @@ import type { Conversation } from "../database/routing.ts";
 import type { TakenWake } from "../database/turns.ts";
 import { digest, HOME } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
-import { parse } from "../lmml/parse.ts";
 import { render } from "../lmml/render.ts";
 import type { ToolCall } from "../model/completion.ts";
 import { asked, requesters, threadOf } from "./cause.ts";
+import { takeNotes } from "./notes.ts";
 import { parametersOf } from "./operation.ts";
 import { utter } from "./speech.ts";
-import { addTaint, announce, callId, keyOfStep, type TurnState } from "./turn-state.ts";
+import { announce, callId, keyOfStep, type TurnState } from "./turn-state.ts";
 
 /** What is kept of a model call: the turn goes on from it as if the call had just been made. */
 export interface Thinking {
@@ -99,21 +99,6 @@ export async function think(
   remember(state, thinking);
   announce(state, speech);
   return { thinking, waiting };
-}
-
-/** What the wakes tell that the agent was not shown yet. */
-function takeNotes(state: TurnState, wakes: readonly TakenWake[]): Element[] {
-  const { frame, noted } = state;
-  const fresh = wakes.filter(({ id }) => !noted.has(id));
-  const notes = fresh.flatMap(({ note }) => (note === null ? [] : [parse(note)]));
-  addTaint(
-    state,
-    fresh.flatMap(({ taint }) => taint),
-  );
-  for (const { id } of fresh) noted.add(id);
-  for (const note of notes) frame.exchange.told(note);
-  frame.entries.push(...notes);
-  return notes;
 }
 
 const withoutImages = (key: string, value: unknown): unknown => (key === "images" ? undefined : value);

@@ -76,6 +76,7 @@ export async function toolContext(
     | "knowledge"
     | "rights"
     | "rooms"
+    | "schedules"
     | "submodels"
     | "todos"
     | "uploads"
@@ -83,7 +84,20 @@ export async function toolContext(
   >,
   origin: Origin,
 ): Promise<ToolContext> {
-  const { clock, directory, files, interpreter, knowledge, rights, rooms, submodels, todos, uploads, windows } = mind;
+  const {
+    clock,
+    directory,
+    files,
+    interpreter,
+    knowledge,
+    rights,
+    rooms,
+    schedules,
+    submodels,
+    todos,
+    uploads,
+    windows,
+  } = mind;
   const { level, userId: onBehalfOf = origin.agent.owner } = await rights.weakestOf(origin.requesters);
   const own = { submodel: submodels.for(origin), files: filesFor(files, origin, level) };
   return {
@@ -99,6 +113,7 @@ export async function toolContext(
     knowledge,
     todos,
     interpreter,
+    schedules,
     windows: new WindowDesk(windows, {
       ...origin,
       ...own,

@@ -12,6 +12,7 @@ import type { ThreadPlace } from "../matrix/relation.ts";
 import type { FileSystem } from "../vfs/file-system.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
 import type { Level } from "./permissions.ts";
+import type { Schedules } from "./schedules.ts";
 import type { ToolSet } from "./settings.ts";
 import type { Submodel } from "./submodel.ts";
 import type { WindowDesk } from "./window-desk.ts";
@@ -55,6 +56,7 @@ export interface ToolContext {
   readonly knowledge: Knowledge;
   readonly todos: Todos;
   readonly interpreter: Interpreter;
+  readonly schedules: Pick<Schedules, "find" | "add" | "list" | "remove">;
   /** Number of the todo that it is done for. */
   readonly todo?: number | undefined;
   /** What is open on the desk of the conversation. */

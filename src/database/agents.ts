@@ -141,6 +141,8 @@ export class Agents {
       (sql) => sql`
         with gone as (
           update agents set deleted_at = coalesce(deleted_at, now()) where name = ${name} returning name, user_id
+        ), unrung as (
+          update schedules set removed_at = now() where agent in (select name from gone) and removed_at is null
         ), unsaid as (
           update outbox set state = 'failed', error = 'the agent was deleted', settled_at = now()
           where sender in (select user_id from gone) and state = 'pending'
@@ -155,6 +157,7 @@ export class Agents {
       (sql) => sql`
         with mine as (select id from turns where agent = ${name}),
         woken as (delete from wakes where agent = ${name}),
+        planned as (delete from schedules where agent = ${name}),
         shown as (delete from renders where turn_id in (select id from mine)),
         thought as (delete from ephemeris where user_id in (select user_id from agents where name = ${name})),
         worked as (delete from turns where agent = ${name}),

@@ -33,7 +33,9 @@ export interface WakeDraft {
   readonly chain?: string;
   /** An LMML element that the agent is shown with the turn, and that stays in its record. */
   readonly note?: string;
-  /** Untrusted texts that went into the note. */
+  /** What went into the note, as `may_read` names it: who may not read that may not read the note. */
+  readonly sources?: readonly RoomId[];
+  /** Untrusted texts among that. */
   readonly taint?: readonly string[];
 }
 
@@ -78,12 +80,13 @@ export const insertWakes = (sql: Sql, wakes: readonly WakeDraft[], once: string,
     select ${chainBudget} - before as most from spent
     union all select ${wakes.length} from ${sql(once)} where ${spends === undefined}
   ), woken as (
-    insert into wakes (key, agent, room_id, reason, event_id, position, requester, chain, note, taint)
-    select w.key, w.agent, w."roomId", w.reason, w."eventId", w.position, w.requester, w.chain, w.note, coalesce(w.taint, '{}')
+    insert into wakes (key, agent, room_id, reason, event_id, position, requester, chain, note, sources, taint)
+    select w.key, w.agent, w."roomId", w.reason, w."eventId", w.position, w.requester, w.chain, w.note,
+      coalesce(w.sources, '{}'), coalesce(w.taint, '{}')
     from allowed, rows from (jsonb_to_recordset(${sql.json(wakes as unknown as Json)}) as (key text, agent text,
       "roomId" text, reason text, "eventId" text, position float8, requester text, chain text, note text,
-      taint text[])) with ordinality
-      as w(key, agent, "roomId", reason, "eventId", position, requester, chain, note, taint, n)
+      sources text[], taint text[])) with ordinality
+      as w(key, agent, "roomId", reason, "eventId", position, requester, chain, note, sources, taint, n)
     where w.n <= most
     on conflict (key) do nothing
     returning agent, room_id as "roomId"

@@ -32,6 +32,9 @@ export interface TakenWake {
   readonly requester: UserId | null;
   /** See `WakeDraft`. */
   readonly note: string | null;
+  /** Not everybody in the audience may read the note. */
+  readonly withheld: boolean;
+  readonly sources: readonly RoomId[];
   readonly taint: readonly string[];
   /** The thread in which the event stands. */
   readonly threadId: EventId | null;
@@ -50,7 +53,9 @@ export interface OpenTurn extends Turn {
 
 const turnColumns = `id, agent, room_id as "roomId", number, reason, epoch, chain, sources, requesters, taint, started_at as "startedAt"`;
 
-const wakeColumns = `w.id, w.reason, w.event_id as "eventId", w.requester, w.note, w.taint,
+const wakeColumns = `w.id, w.reason, w.event_id as "eventId", w.requester, w.note, w.sources, w.taint,
+  exists (select 1 from unnest(w.sources) s join agents a on a.name = w.agent
+    where s <> w.room_id and not may_read(audience_of(w.room_id, a.owner), s, a.owner)) as withheld,
   case when e.content->'m.relates_to'->>'rel_type' = 'm.thread' then e.content->'m.relates_to'->>'event_id' end as "threadId"`;
 
 /** Number of a step behind all others: of what is said of a turn that did not end by itself. */

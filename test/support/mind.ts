@@ -6,6 +6,7 @@ import { MeteredModel } from "../../src/agent/metered-model.ts";
 import type { Mind } from "../../src/agent/mind.ts";
 import { PrefixMeter } from "../../src/agent/prefix.ts";
 import type { Rights } from "../../src/agent/rights.ts";
+import { Schedules } from "../../src/agent/schedules.ts";
 import { searchSource } from "../../src/agent/search-source.ts";
 import { SubAgents } from "../../src/agent/subagent.ts";
 import { Submodels } from "../../src/agent/submodel.ts";
@@ -21,6 +22,7 @@ import { MediaTable } from "../../src/database/media.ts";
 import { Operations } from "../../src/database/operations.ts";
 import { Renders } from "../../src/database/renders.ts";
 import { Rooms } from "../../src/database/rooms.ts";
+import { ScheduleTable } from "../../src/database/schedules.ts";
 import { Todos } from "../../src/database/todos.ts";
 import { Turns } from "../../src/database/turns.ts";
 import { Uploads } from "../../src/database/uploads.ts";
@@ -80,6 +82,15 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     model,
     submodels: new Submodels(model, () => "fast"),
     interpreter: new Interpreter(),
+    schedules: new Schedules({
+      table: new ScheduleTable(database),
+      clock,
+      log,
+      rights: options.rights,
+      onWoken: () => {},
+      onOutbox: () => {},
+      tellOperators: options.tellOperators ?? (() => {}),
+    }),
     book,
     onOutbox: () => {},
     onWoken: () => {},

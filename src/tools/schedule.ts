@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { scheduleElement } from "../agent/schedule-element.ts";
+import { defineTool } from "../agent/tool.ts";
+import { nextTime, splitTime, timeAt } from "../agent/when.ts";
+import { schedulesMax } from "../database/schedules.ts";
+import { UserError } from "../lib/errors.ts";
+
+export const tool = defineTool({
+  name: "Schedule",
+  set: "core",
+  command: "schedule",
+  examples: ["0 9 * * 1-5 Wish everybody a good morning", "2030-12-24T18:00 Merry Christmas"],
+  description:
+    "Wakes you in this conversation with a text, at one time (at) or again and again (cron), on the clocks of your time zone.",
+  kind: "create",
+  repeatable: true,
+  input: z.object({
+    cron: z.string().describe("When, again and again: minute, hour, day of month, month, day of week").optional(),
+    at: z.string().describe("When, once: a date and time such as 2026-12-24T18:00").optional(),
+    text: z
+      .string()
+      .trim()
+      .min(1)
+      .max(4_000)
+      .describe("What you are told then; cron or at may stand before it instead of by themselves"),
+  }),
+  async run(input, context) {
+    const { agent, key, now, onBehalfOf, roomId, schedules, sources, taint } = context;
+    const known = await schedules.find(key);
+    if (known) return { result: scheduleElement(known) };
+    const { cron, at, text } = input.cron === undefined && input.at === undefined ? splitTime(input.text) : input;
+    if ((cron === undefined) === (at === undefined)) throw new UserError("Say when: either cron or at.");
+    const { timeZone } = agent.settings;
+    const nextAt = cron === undefined ? timeAt(at ?? "", timeZone, now) : nextTime(cron, timeZone, now);
+    const plan = { cron: cron ?? null, timeZone, text, nextAt };
+    const made = await schedules.add({ ...plan, key, agent: agent.name, roomId, madeBy: onBehalfOf, sources, taint });
+    if (made) return { result: scheduleElement(made) };
+    throw new UserError(
+      `${agent.displayName} has ${schedulesMax} schedules, and no more are possible: remove one first.`,
+    );
+  },
+});
