@@ -1,10 +1,16 @@
 import { eventTime } from "../context/time.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Conversation, WakeDraft } from "../database/routing.ts";
-import type { DueSchedule, Schedule, ScheduleDraft, ScheduleTable } from "../database/schedules.ts";
+import {
+  type DueSchedule,
+  type Schedule,
+  type ScheduleDraft,
+  type ScheduleTable,
+  schedulesMax,
+} from "../database/schedules.ts";
 import type { Seat } from "../database/windows.ts";
 import type { Clock } from "../lib/clock.ts";
-import { messageOf } from "../lib/errors.ts";
+import { messageOf, UserError } from "../lib/errors.ts";
 import { type AgentName, digest, HOME, type RoomId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { element } from "../lmml/element.ts";
@@ -46,11 +52,12 @@ export class Schedules {
     return this.#parts.table.find(key);
   }
 
-  /** See `ScheduleTable`. */
-  async add(draft: ScheduleDraft): Promise<Schedule | undefined> {
+  /** @throws UserError where the agent has as many as it may */
+  async add(draft: ScheduleDraft): Promise<Schedule> {
     const added = await this.#parts.table.add(draft);
     this.#planned.resolve();
-    return added;
+    if (added) return added;
+    throw new UserError(`${draft.agent} has ${schedulesMax} schedules already. Remove one first.`);
   }
 
   /** See `ScheduleTable`. */

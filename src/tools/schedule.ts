@@ -2,7 +2,6 @@ import { z } from "zod";
 import { scheduleElement } from "../agent/schedule-element.ts";
 import { defineTool } from "../agent/tool.ts";
 import { nextTime, splitTime, timeAt } from "../agent/when.ts";
-import { schedulesMax } from "../database/schedules.ts";
 import { UserError } from "../lib/errors.ts";
 
 export const tool = defineTool({
@@ -34,9 +33,6 @@ export const tool = defineTool({
     const nextAt = cron === undefined ? timeAt(at ?? "", timeZone, now) : nextTime(cron, timeZone, now);
     const plan = { cron: cron ?? null, timeZone, text, nextAt };
     const made = await schedules.add({ ...plan, key, agent: agent.name, roomId, madeBy: onBehalfOf, sources, taint });
-    if (made) return { result: scheduleElement(made) };
-    throw new UserError(
-      `${agent.displayName} has ${schedulesMax} schedules, and no more are possible: remove one first.`,
-    );
+    return { result: scheduleElement(made) };
   },
 });
