@@ -47,7 +47,7 @@ export const permits = async (
   includesLevel(level, levelFor(kind)) && (by === "person" || allows(modeIn(agent, await rooms.mode(roomId)), kind));
 
 /** Whether the call tells or changes something beyond the people of its conversation. */
-const reachesOutside = ({
+export const reachesOutside = ({
   tool,
   input,
   kind,

@@ -1,6 +1,7 @@
+import { readdir } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type Call, gate, permits, type Verdict } from "../../src/agent/mode.ts";
+import { type Call, gate, permits, reachesOutside, type Verdict } from "../../src/agent/mode.ts";
 import { type Level, levels } from "../../src/agent/permissions.ts";
 import { type Mode, modes } from "../../src/agent/settings.ts";
 import { type AnyTool, defineTool, type OperationKind, operationKinds } from "../../src/agent/tool.ts";
@@ -28,6 +29,79 @@ interface Cell {
   readonly tainted: boolean;
   readonly by: (typeof bys)[number];
 }
+
+/**
+ * What each tool can be made to reach beyond the people of its conversation, which is in the room HERE, by the kind of
+ * the call and by its input.
+ */
+const reach: Readonly<Record<string, readonly (readonly [OperationKind, Record<string, unknown>, boolean])[]>> = {
+  SendMessage: [
+    ["create", { content: "a" }, false],
+    ["create", { content: "a", roomId: "HERE" }, false],
+    ["create", { content: "a", roomId: "!other:test" }, true],
+  ],
+  SendFile: [
+    ["create", { path: "rooms:/!other:test/a" }, false],
+    ["create", { path: "rooms:/HERE/a", roomId: "!other:test" }, true],
+  ],
+  React: [
+    ["create", { eventId: "$a", key: "👍" }, false],
+    ["create", { eventId: "$a", key: "👍", roomId: "!other:test" }, true],
+  ],
+  SetAgentParameters: [["update", { wakeUpTimerSeconds: 60 }, true]],
+  FS_WriteFile: [
+    ["create", { path: "rooms:/HERE/a", content: "" }, false],
+    ["update", { path: "rooms:/HERE/a", content: "" }, true],
+    ["create", { path: "sandbox:/a", content: "" }, false],
+    ["create", { path: "rooms:/!other:test/a", content: "" }, true],
+    ["create", { path: "users:/@ann:test/a", content: "" }, true],
+    ["create", { path: "agents:/helper/memory/a", content: "" }, true],
+  ],
+  FS_MakeFolder: [
+    ["create", { path: "rooms:/HERE/a" }, false],
+    ["create", { path: "users:/@ann:test/a" }, true],
+  ],
+  FS_Copy: [
+    ["create", { path: "users:/@ann:test/a", target: "rooms:/HERE/a" }, false],
+    ["update", { path: "rooms:/HERE/b", target: "rooms:/HERE/a" }, true],
+    ["create", { path: "rooms:/HERE/a", target: "users:/@ann:test/" }, true],
+  ],
+  FS_Move: [["update", { glob: "rooms:/HERE/a", target: "rooms:/HERE/b" }, true]],
+  FS_Delete: [["delete", { path: "rooms:/HERE/a" }, true]],
+  // What is kept of a file names the file.
+  FS_Index: [["read", { path: "rooms:/HERE/a" }, false]],
+  FS_Summary: [
+    ["read", { path: "rooms:/HERE/a" }, false],
+    ["create", { path: "rooms:/HERE/a", keep: true }, false],
+  ],
+  FS_OpenFile: [["read", { path: "rooms:/!other:test/a" }, false]],
+  FS_Read: [["read", { path: "rooms:/!other:test/a" }, false]],
+  FS_Search: [["read", { path: "rooms:/", query: "a" }, false]],
+  FS_Find: [["read", { glob: "rooms:/" }, false]],
+  FS_Grep: [["read", { glob: "rooms:/", regex: "a" }, false]],
+  FS_Tree: [["read", {}, false]],
+  FS_Stat: [["read", { path: "rooms:/HERE/a" }, false]],
+  compute: [["read", { javascript: "1" }, false]],
+};
+/** Those that touch the agent's own affairs alone, and never ask. */
+const ownAffairs = [
+  "Window_Action",
+  "todos_add",
+  "todos_clear",
+  "todos_done",
+  "todos_get",
+  "todos_list",
+  "todos_remove",
+  "todos_replace",
+];
+
+const toolsFolder = new URL("../../src/tools/", import.meta.url);
+const tools = await Promise.all(
+  (await readdir(toolsFolder)).map(async (file) => {
+    const { tool } = (await import(new URL(file, toolsFolder).href)) as { tool: AnyTool };
+    return tool;
+  }),
+);
 
 const atLeast = (level: Level, least: Level) => levels.indexOf(level) >= levels.indexOf(least);
 const steps: Record<Mode, number> = { none: 0, read: 1, create: 2, update: 3, delete: 4 };
@@ -247,6 +321,23 @@ onEachDatabase((database) => {
     it("from home asks where somebody else than the owner would read it", async () => {
       const call = { roomId: HOME, sources: [HOME] };
       expect(await decide({ kind: "create", sendsTo: alone }, call)).toMatchObject({ decision: "ask" });
+    });
+  });
+
+  describe("in a tainted turn", () => {
+    it("it is known of every tool what it reaches", () => {
+      expect([...Object.keys(reach), ...ownAffairs].sort()).toEqual(tools.map(({ name }) => name).sort());
+      for (const tool of tools.filter(({ name }) => ownAffairs.includes(name))) expect(tool.own, tool.name).toBe(true);
+    });
+
+    const calls = Object.entries(reach).flatMap(([name, rows]) =>
+      rows.map(([kind, given, outside]) => ({ name, kind, given, outside })),
+    );
+    it.each(calls)("$name, $kind, $given reaches outside: $outside", ({ name, kind, given, outside }) => {
+      const input = JSON.parse(JSON.stringify(given).replaceAll("HERE", alone)) as Record<string, unknown>;
+      const files = new FileSystem(shares(database()), actorOf(makeAgent("helper"), alone), newKey());
+      const tool = tools.find((one) => one.name === name);
+      expect(tool && reachesOutside({ tool, input, kind, files, roomId: alone })).toBe(outside);
     });
   });
 
