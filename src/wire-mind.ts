@@ -68,7 +68,7 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
     quotaMegabytes: config.files.quotaMegabytes,
     check: definitionCheck(toolbox.names),
   });
-  const subAgents = new SubAgents(shipped, toolbox);
+  const subAgents = new SubAgents(shipped, toolbox, files.stores.system);
   const book = new BudgetBook(new Budgets(database), () => live.current);
   const counted = metrics.measured(liveModel(live, { clock, log, onRetry: metrics.modelRetried }), book, clock);
   const model = new MeteredModel({ model: counted, book, clock, log });

@@ -1,4 +1,4 @@
-import { functionResult } from "../context/ephemeris.ts";
+import { functionCall, functionResult } from "../context/ephemeris.ts";
 import { oneCallAtATime, thinkBeforeCalling } from "../context/reminders.ts";
 import type { Conversation } from "../database/routing.ts";
 import type { TakenWake } from "../database/turns.ts";
@@ -6,7 +6,7 @@ import type { RoomId } from "../lib/ids.ts";
 import { parse } from "../lmml/parse.ts";
 import { render } from "../lmml/render.ts";
 import type { ToolCall } from "../model/completion.ts";
-import { prepare } from "./operation.ts";
+import { parametersOf, prepare } from "./operation.ts";
 import { type Performed, perform } from "./perform.ts";
 import type { Thinking } from "./think.ts";
 import { originInTurn } from "./tool-context.ts";
@@ -21,14 +21,16 @@ interface Acting {
   /** What the model is shown by the result, beyond what it was shown before. */
   readonly sources: readonly RoomId[];
   readonly taint: readonly string[];
+  /** Steps that are part of it: a sub-agent's. */
+  readonly parts?: number;
 }
 
 const refusedForThought = `Not carried out: ${thinkBeforeCalling}`;
 const refusedForCompany = `Not carried out: ${oneCallAtATime}`;
 
 /**
- * Carries out what a step asked for, in order. Returns the waiting conversations if that ends the turn. Throws `Parked`
- * where people have to be asked.
+ * Carries out what a step asked for, in order. Returns the waiting conversations if that ends the turn, or the work of
+ * the sub-agent that thinks. Throws `Parked` where people have to be asked.
  */
 export async function act(
   state: TurnState,
@@ -67,24 +69,38 @@ async function carryOut(
   wakes: readonly TakenWake[],
   endsTurn: (ends: boolean) => boolean,
 ): Promise<{ acting: Acting; waiting: Conversation[] }> {
-  const { mind, agent, turn, journal, signal } = state;
+  const { mind, agent, turn, journal, signal, frame } = state;
   const step = journal.take<Acting>(`call ${call.name}`);
-  if (step.done) return { acting: step.done, waiting: [] };
-  const prepared = refusal === undefined ? prepare(mind.toolbox, agent, call, state.frame.tools) : { refusal };
+  if (step.done) {
+    journal.skip(step.done.parts ?? 0);
+    return { acting: step.done, waiting: [] };
+  }
+  const prepared = refusal === undefined ? prepare(mind.toolbox, agent, call, frame.tools) : { refusal };
   let performed: Performed;
   // What is no call of a tool is no operation.
   if ("refusal" in prepared) performed = { outcome: { result: prepared.refusal } };
   else {
     const { sources, taint } = state;
-    const { todo } = prepared;
-    const origin = originInTurn(agent, turn, wakes, { key: keyOfStep(state, step.n), sources, taint, todo, signal });
+    const { todo = frame.todo } = prepared;
+    const origin = originInTurn(agent, turn, wakes, {
+      key: keyOfStep(state, step.n),
+      sources,
+      taint,
+      todo,
+      signal,
+      delegate: ({ subAgent: name }) => {
+        const request = functionCall(id, call.name, parametersOf(call.arguments));
+        return state.delegate(state, { name, call: request, id, todo }, wakes);
+      },
+    });
     performed = await perform(state, step, id, prepared, origin);
   }
   const { outcome, operation, card = [] } = performed;
   const { sources = [], taint = [], endsTurn: ends = false, speaksIn, wakes: woken } = outcome;
   const outbox = [...(outcome.outbox ?? []), ...card];
   const result = render(functionResult(id, outcome.result));
-  const acting: Acting = { result, spoke: speaksIn === turn.roomId, ends, sources, taint };
+  const spoke = state.spoke || speaksIn === turn.roomId;
+  const acting: Acting = { result, spoke, ends, sources, taint, parts: journal.partsOf(step.n) };
   const waiting = await journal.commit({
     n: step.n,
     name: step.name,
@@ -92,11 +108,11 @@ async function carryOut(
     outbox,
     wakes: woken,
     ephemeris: [result],
-    subAgent: state.frame.subAgent,
+    subAgent: frame.subAgent,
     sources,
     taint,
     operation,
-    ends: endsTurn(ends),
+    ends: frame.subAgent === undefined && endsTurn(ends),
   });
   announce(state, outbox, woken);
   return { acting, waiting };

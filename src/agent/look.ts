@@ -24,6 +24,8 @@ export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
       return mind.view.modelOf(agent);
     },
     tools: undefined,
+    delegates: undefined,
+    todo: undefined,
     exchange,
     entries,
     callPrefix: `fc${turn.number}`,
@@ -50,7 +52,7 @@ export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
 }
 
 /** How an agent's flags have it make its calls; its sub-agents' as well. */
-const callReminders = ({ agentFlags }: AgentSettings): string[] => [
+export const callReminders = ({ agentFlags }: AgentSettings): string[] => [
   ...(agentFlags.includes("PreventFunctionCallsWithoutThoughts") ? [thinkBeforeCalling] : []),
   ...(agentFlags.includes("PreventParallelFunctionCalls") ? [oneCallAtATime] : []),
 ];

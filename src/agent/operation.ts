@@ -41,10 +41,10 @@ export interface Examined {
 }
 
 /** Asks the gate. A caller's mistake that shows already here is refused by it. */
-export async function examine({ tool, input }: OperationRequest, context: ToolContext): Promise<Examined> {
+export async function examine({ tool, input, todo }: OperationRequest, context: ToolContext): Promise<Examined> {
   let kind: OperationKind = "read";
   try {
-    const { todo, todos } = context;
+    const { todos } = context;
     if (todo !== undefined && !(await todos.open(seatOf(context.agent, context.roomId), todo)))
       throw new UserError(`todo: there is no open todo ${todo} here.`);
     kind = typeof tool.kind === "function" ? await tool.kind(input, context) : tool.kind;
@@ -121,9 +121,9 @@ const summaryMax = 160;
 
 /** The call as its record has it. */
 export function describe(
-  { tool, input, todo }: OperationRequest,
+  { tool, input }: OperationRequest,
   kind: OperationKind,
-  { key, requesters }: Pick<ToolContext, "key" | "requesters">,
+  { key, requesters, todo }: Pick<ToolContext, "key" | "requesters" | "todo">,
 ): OperationCall {
   return {
     key,

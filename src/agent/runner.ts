@@ -92,9 +92,11 @@ export class TurnRunner {
       const outbox = ended.flatMap((operation) =>
         cardOutcome(operation, { state: "interrupted", error: why }, botUserId),
       );
-      const results = ended.flatMap(({ callId }) => (callId === null ? [] : functionResult(callId, interrupted(why))));
-      const told = [systemEvent(clock.now(), `Turn ${turn.number} was ${why}.`), ...results];
-      await turns.close(turn, "cancelled", why, { outbox, ephemeris: told.map((entry) => render(entry)) });
+      const results = ended.flatMap(({ callId, subAgent }) =>
+        callId === null ? [] : { entry: render(functionResult(callId, interrupted(why))), subAgent },
+      );
+      const end = { entry: render(systemEvent(clock.now(), `Turn ${turn.number} was ${why}.`)), subAgent: null };
+      await turns.close(turn, "cancelled", why, { outbox, ephemeris: [end, ...results] });
       onOutbox(outbox.map((draft) => draft.roomId));
       if (turn.state !== "running") continue;
       this.#abort(keyOf(conversation));

@@ -26,6 +26,17 @@ export class Journal {
     return this.#written.get(this.#next)?.state === "done";
   }
 
+  /** Passes over steps that are part of one that is finished. */
+  skip(count: number): void {
+    this.#next += count;
+  }
+
+  /** How many steps are part of step `n`, which is about to be finished: all behind it, also those that were not come to again. */
+  partsOf(n: number): number {
+    this.#next = Math.max(this.#next, ...[...this.#written.keys()].map((written) => written + 1));
+    return this.#next - n - 1;
+  }
+
   /** The next step, with its result where it is finished already. */
   take<Result>(name: string): TakenStep<Result> {
     const n = this.#next++;

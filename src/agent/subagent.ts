@@ -3,6 +3,7 @@ import { UserError } from "../lib/errors.ts";
 import { problemsOf, section } from "../lib/problems.ts";
 import { parseYaml } from "../lib/yaml.ts";
 import { type FilePath, formatPath, parsePath } from "../vfs/path.ts";
+import type { Store } from "../vfs/store.ts";
 import type { Agent } from "./agent.ts";
 import { subAgentSets } from "./settings.ts";
 import type { Toolbox } from "./toolbox.ts";
@@ -27,6 +28,7 @@ export const delegateTool = "delegate";
 /** Where sub-agents are looked for that are not shipped. */
 export const subAgentsFolder = { share: "system", path: "/subagents" } as const;
 
+const filesMost = 1_000;
 const filePattern = /^\/subagents\/([^/]+)\.md$/;
 const namePattern = /^[a-z][a-z0-9-]{0,31}$/;
 const isName = (value: string): boolean => namePattern.test(value);
@@ -80,13 +82,15 @@ export function parseSubAgent(file: FilePath, text: string): SubAgent {
 export class SubAgents {
   readonly #shipped: ReadonlyMap<string, string>;
   readonly #toolbox: Toolbox;
+  readonly #store: Store | undefined;
   /** What was read, by path and text. */
   readonly #read = new Map<string, SubAgent | undefined>();
 
-  /** `shipped`: texts by their paths in `system:`. */
-  constructor(shipped: ReadonlyMap<string, string>, toolbox: Toolbox) {
+  /** `shipped`: texts by their paths in `system:`, whose files are in `store`. */
+  constructor(shipped: ReadonlyMap<string, string>, toolbox: Toolbox, store: Store | undefined) {
     this.#shipped = new Map([...shipped].filter(([path]) => filePattern.test(path)));
     this.#toolbox = toolbox;
+    this.#store = store;
   }
 
   /**
@@ -107,6 +111,26 @@ export class SubAgents {
       const given = known.every(({ set }) => tools.includes(set) || subAgentSets.some((one) => one === set));
       return given && found.tools.every((name) => known.some((tool) => tool.name === name)) ? found : [];
     });
+  }
+
+  /** The same by the files as they are now. */
+  async now(agent: Agent): Promise<SubAgent[]> {
+    const { share, path } = subAgentsFolder;
+    const written = (await this.#store?.list(share, path, null, filesMost)) ?? [];
+    return this.of(agent, (await this.#store?.read(written)) ?? []);
+  }
+
+  /**
+   * The one that an agent means by a name, out of `among` if that is given. Throws a `UserError` that names those that
+   * there are.
+   */
+  async called(agent: Agent, name: string, among?: readonly string[]): Promise<SubAgent> {
+    const known = (await this.now(agent)).filter((one) => among?.includes(one.name) ?? true);
+    const found = known.find((one) => one.name === name);
+    if (found) return found;
+    throw new UserError(
+      `there is no sub-agent ${name}. Sub-agents: ${known.map((one) => one.name).join(", ") || "none"}.`,
+    );
   }
 
   #parsed(path: string, text: string | undefined): SubAgent | undefined {

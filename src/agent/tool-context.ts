@@ -8,6 +8,7 @@ import type { Mind } from "./mind.ts";
 import { includesLevel, type Level } from "./permissions.ts";
 import { untrusted } from "./taint.ts";
 import type { ToolContext } from "./tool.ts";
+import { wakeToDelegate } from "./wake-to-delegate.ts";
 import { WindowDesk } from "./window-desk.ts";
 
 /** Where a call comes from, and for whom it is made. */
@@ -29,6 +30,8 @@ export interface Origin {
   /** Number of the todo that it is done for. */
   readonly todo?: number | undefined;
   readonly signal: AbortSignal;
+  /** As `ToolContext` has it; without it, the call is a person's. */
+  readonly delegate?: ToolContext["delegate"];
 }
 
 /** A call that the model made in a turn. */
@@ -36,7 +39,7 @@ export const originInTurn = (
   agent: Agent,
   turn: Turn,
   wakes: readonly TakenWake[],
-  rest: Pick<Origin, "key" | "sources" | "taint" | "todo" | "signal">,
+  rest: Pick<Origin, "key" | "sources" | "taint" | "todo" | "signal" | "delegate">,
 ): Origin => ({
   agent,
   roomId: turn.roomId,
@@ -77,6 +80,7 @@ export async function toolContext(
     | "rights"
     | "rooms"
     | "schedules"
+    | "subAgents"
     | "submodels"
     | "todos"
     | "uploads"
@@ -93,6 +97,7 @@ export async function toolContext(
     rights,
     rooms,
     schedules,
+    subAgents,
     submodels,
     todos,
     uploads,
@@ -100,12 +105,14 @@ export async function toolContext(
   } = mind;
   const { level, userId: onBehalfOf = origin.agent.owner } = await rights.weakestOf(origin.requesters);
   const own = { submodel: submodels.for(origin), files: filesFor(files, origin, level) };
+  const now = clock.now();
   return {
     ...origin,
     ...own,
     level,
     onBehalfOf,
-    now: clock.now(),
+    now,
+    delegate: origin.delegate ?? (({ subAgent }) => wakeToDelegate(subAgents, origin, subAgent, now)),
     rooms,
     agents: directory,
     filesIn: (roomId) => filesFor(files, { ...origin, roomId }, level),

@@ -59,6 +59,11 @@ export interface ToolContext {
   readonly schedules: Pick<Schedules, "find" | "add" | "list" | "remove">;
   /** Number of the todo that it is done for. */
   readonly todo?: number | undefined;
+  /**
+   * Has a sub-agent do what the call says: within the turn, or for a person's command in one that it begins. Throws a
+   * `UserError` where there is none of this name.
+   */
+  readonly delegate: (work: { readonly subAgent: string }) => Promise<ToolOutcome>;
   /** What is open on the desk of the conversation. */
   readonly windows: WindowDesk;
   /** Aborted when the turn is stopped. */

@@ -9,6 +9,7 @@ import type { Agent } from "./agent.ts";
 import type { Exchange, StepPrompt } from "./exchange.ts";
 import type { Mind } from "./mind.ts";
 import type { Journal } from "./step.ts";
+import type { ToolOutcome } from "./tool.ts";
 
 /** What a step shows. */
 interface Look {
@@ -26,6 +27,10 @@ export interface Frame {
   readonly model: string;
   /** Names of the tools; undefined is all that the agent has. */
   readonly tools: readonly string[] | undefined;
+  /** Names of those that it may delegate to; undefined is all that the agent may. */
+  readonly delegates: readonly string[] | undefined;
+  /** Number of the todo that its calls are linked to where they name none. */
+  readonly todo: number | undefined;
   readonly exchange: Exchange;
   /** Its thoughts, calls and results so far. */
   readonly entries: Element[];
@@ -37,6 +42,16 @@ export interface Frame {
   readonly look: (state: TurnState, n: number, wakes: readonly TakenWake[]) => Promise<Look>;
 }
 
+/** What is handed to a sub-agent. */
+export interface Delegation {
+  readonly name: string;
+  /** The `functionCall` by which it is handed over, and its id. */
+  readonly call: Element;
+  readonly id: string;
+  /** Number of the todo that it is done for. */
+  readonly todo: number | undefined;
+}
+
 /** A turn at work: what it works with, and how far it has come. */
 export interface TurnState {
   readonly mind: Mind;
@@ -46,6 +61,8 @@ export interface TurnState {
   readonly signal: AbortSignal;
   /** Who thinks now. */
   frame: Frame;
+  /** See `delegate.ts`. */
+  readonly delegate: (state: TurnState, delegation: Delegation, wakes: readonly TakenWake[]) => Promise<ToolOutcome>;
   /** Whatever the model has been shown in this turn, as `may_read` names it. */
   sources: readonly RoomId[];
   /** Untrusted texts among that: user ids, and paths of files; some of them, where there are many. */

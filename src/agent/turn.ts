@@ -8,6 +8,7 @@ import { act } from "./act.ts";
 import type { Agent } from "./agent.ts";
 import { BudgetReached } from "./budget.ts";
 import { asked, threadOf } from "./cause.ts";
+import { delegate } from "./delegate.ts";
 import { agentFrame } from "./look.ts";
 import type { Mind } from "./mind.ts";
 import { utter } from "./speech.ts";
@@ -35,6 +36,7 @@ export async function workTurn(
     signal,
     journal: new Journal(mind.turns, turn, written),
     frame: agentFrame(mind, agent, turn),
+    delegate,
     sources: turn.sources,
     taint: turn.taint,
     noted: new Set(),

@@ -2,7 +2,7 @@ import { timelineElement } from "../context/timeline.ts";
 import type { RoomView, World } from "../context/types.ts";
 import type { Database } from "../database/connection.ts";
 import type { StoredEvent } from "../database/events.ts";
-import { type EntryRow, type Seen, see } from "../database/sight.ts";
+import { type EntryRow, type Seen, type Surroundings, see, surroundings } from "../database/sight.ts";
 import type { LogState } from "../database/steps.ts";
 import type { TakenWake, Turn } from "../database/turns.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -54,7 +54,7 @@ export class View {
   readonly #entries = new Map<number, Element>();
   readonly #desks: Desks;
   readonly #clock: Clock;
-  readonly #serverName: string;
+  readonly serverName: string;
   readonly #rights: Rights;
   readonly #trust: Trust;
   readonly #defaultModel: () => string;
@@ -75,11 +75,15 @@ export class View {
     this.#database = database;
     this.#desks = options.desks;
     this.#clock = options.clock;
-    this.#serverName = options.serverName;
+    this.serverName = options.serverName;
     this.#rights = options.rights;
     this.#trust = options;
     this.#defaultModel = options.defaultModel;
     this.#startedAt = options.clock.now();
+  }
+
+  surroundings(roomId: RoomId, people: readonly UserId[]): Promise<Surroundings> {
+    return surroundings(this.#database, roomId, people);
   }
 
   modelOf(agent: Agent): string {
@@ -148,7 +152,7 @@ export class View {
       media: mediaOf(rooms.here, isNew),
       world: {
         conversation: turn.roomId,
-        serverName: this.#serverName,
+        serverName: this.serverName,
         now: this.#clock.now(),
         timeZone: settings.timeZone,
         agent: {
@@ -192,7 +196,7 @@ export class View {
         source: event.roomId,
         position: event.position,
         at: event.sentAt,
-        element: timelineElement(timelineEntry(event), this.#serverName),
+        element: timelineElement(timelineEntry(event), this.serverName),
         fresh: fresh.has(event.eventId),
       })),
       ...ephemeris.flatMap(({ id, at }, index) => {

@@ -174,6 +174,31 @@ export async function see(database: Database, look: Look): Promise<Seen> {
   };
 }
 
+/** Where somebody works, and for whom. */
+export interface Surroundings {
+  /** '' where the room has none, and at home. */
+  readonly roomName: string;
+  readonly people: readonly { readonly userId: UserId; readonly displayName: string | null }[];
+}
+
+/** A room's name, and what these people are called in it. */
+export async function surroundings(
+  database: Database,
+  roomId: RoomId,
+  userIds: readonly UserId[],
+): Promise<Surroundings> {
+  const rows = await database.run(
+    (sql) => sql<{ userId: UserId; displayName: string | null; name: string | null }[]>`
+      select u as "userId", m.display_name as "displayName",
+        (select content->>'name' from room_state s where s.room_id = ${roomId} and s.type = 'm.room.name') as name
+      from unnest(${[...userIds]}::text[]) u left join members m on m.room_id = ${roomId} and m.user_id = u`,
+  );
+  return {
+    roomName: rows[0]?.name ?? "",
+    people: rows.map(({ userId, displayName }) => ({ userId, displayName })),
+  };
+}
+
 /** JSON carries times as texts. */
 const withDates = (event: StoredEvent): StoredEvent => ({
   ...event,

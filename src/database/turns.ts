@@ -58,6 +58,12 @@ const wakeColumns = `w.id, w.reason, w.event_id as "eventId", w.requester, w.not
     where s <> w.room_id and not may_read(audience_of(w.room_id, a.owner), s, a.owner)) as withheld,
   case when e.content->'m.relates_to'->>'rel_type' = 'm.thread' then e.content->'m.relates_to'->>'event_id' end as "threadId"`;
 
+/** What is said of a turn that did not end by itself: LMML, and the sub-agent whose call it concerns. */
+interface LastEntry {
+  readonly entry: string;
+  readonly subAgent: string | null;
+}
+
 /** Number of a step behind all others: of what is said of a turn that did not end by itself. */
 const lastOfAll = 1_000_000;
 
@@ -203,8 +209,8 @@ export class Turns {
         ), sending as (
           ${insertOutbox(sql, outbox, "recorded", turn.id)}
         )
-        insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources, taint)
-        select user_id, room_id, id, ${operation.n ?? 0}, 1, ${entry}, sources, taint from recorded
+        insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sub_agent, sources, taint)
+        select user_id, room_id, id, ${operation.n ?? 0}, 1, ${entry}, ${operation.subAgent ?? null}, sources, taint from recorded
         on conflict do nothing`,
     );
   }
@@ -219,9 +225,9 @@ export class Turns {
     turn: Pick<Turn, "id">,
     state: "failed" | "cancelled",
     error: string,
-    { outbox = [], ephemeris = [] }: { outbox?: readonly OutboxDraft[]; ephemeris?: readonly string[] } = {},
+    { outbox = [], ephemeris = [] }: { outbox?: readonly OutboxDraft[]; ephemeris?: readonly LastEntry[] } = {},
   ): Promise<void> {
-    const entries = ephemeris.map((entry, index) => ({ part: index + 1, entry }));
+    const entries = ephemeris.map((last, index) => ({ part: index + 1, ...last }));
     await this.#database.run(
       (sql) => sql`
         with closed as (
@@ -229,9 +235,10 @@ export class Turns {
           where id = ${turn.id} and state in ('running', 'parked', 'ready') returning *
         ), ${endOperations(sql, "closed", state === "failed" ? "failed" : "interrupted", error)}, ${endWindows(sql, "closed")},
         told as (
-          insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources, taint)
-          select a.user_id, c.room_id, c.id, ${lastOfAll}, e.part, e.entry, c.sources, c.taint
-          from closed c join agents a on a.name = c.agent, jsonb_to_recordset(${sql.json(entries)}) as e(part integer, entry text)
+          insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sub_agent, sources, taint)
+          select a.user_id, c.room_id, c.id, ${lastOfAll}, e.part, e.entry, e."subAgent", c.sources, c.taint
+          from closed c join agents a on a.name = c.agent,
+            jsonb_to_recordset(${sql.json(entries)}) as e(part integer, entry text, "subAgent" text)
           order by e.part
           on conflict do nothing
         )

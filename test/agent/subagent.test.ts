@@ -96,7 +96,7 @@ describe("an agent", () => {
   const shipped = new Map([["/subagents/clerk.md", clerk]]);
   const offered = (settings: Readonly<Record<string, unknown>>, files: Readonly<Record<string, string>> = {}) => {
     const rows = Object.entries(files).map(([name, text]) => ({ ...file(name), text }));
-    return new SubAgents(shipped, toolbox).of(makeAgent("helper", settings), rows);
+    return new SubAgents(shipped, toolbox, undefined).of(makeAgent("helper", settings), rows);
   };
   const namesOf = (...given: Parameters<typeof offered>) => offered(...given).map(({ name }) => name);
   const planner = clerk.replace("name: clerk", "name: planner").replace("FS_Read", "todos_add");

@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { functionCall, functionResult, thought } from "../../src/context/ephemeris.ts";
 import { type Errand, errandPrompt } from "../../src/context/subagent.ts";
 import type { RoomId, UserId } from "../../src/lib/ids.ts";
-import { element } from "../../src/lmml/element.ts";
 import { parse } from "../../src/lmml/parse.ts";
 import { all, textOf } from "../support/elements.ts";
 
@@ -17,7 +16,7 @@ const errand: Errand = {
   delegates: [],
   room: { roomId: "!r:matrix.org" as RoomId, name: "Tea" },
   people: [{ userId: "@ann:matrix.org" as UserId, displayName: "Ann" }],
-  todo: element("todo", { id: 3, name: "Buy tea" }),
+  todo: { number: 3, name: "Buy tea", done: false },
   request: functionCall("fc7.1", "delegate_k3f9", { subAgent: "clerk", request: "find the tea" }),
   entries: [],
   reminders: [],
@@ -38,7 +37,7 @@ test("a sub-agent is told who it is, for whom it works, where and when, and what
       <roomMember userId="@ann:matrix.org" displayName="Ann" />
     </room>
   </chatSystem>
-  <todo id="3" name="Buy tea" />
+  <todo id="3">Buy tea</todo>
   <newEvents>
     <functionCall id="fc7.1" function="delegate_k3f9">
       <parameter name="subAgent">clerk</parameter>
@@ -78,6 +77,7 @@ test("however much there is, it stays within its limit, and says what is missing
     prompt: long,
     delegates: Array.from({ length: 50 }, (_, n) => ({ name: `s${n}`, description: long })),
     people: Array.from({ length: 50 }, (_, n) => ({ userId: `@${n}${long}:h` as UserId, displayName: long })),
+    todo: { number: 3, name: long, done: false },
     request: functionCall("fc7.1", "delegate_k3f9", { request: long }),
     entries,
     charsMax: 8_000,

@@ -226,7 +226,9 @@ onEachDatabase((database) => {
   describe("closing a turn", () => {
     it("interrupts what it was doing, or waiting for, and tells the agent", async () => {
       const { turn, id } = await asked();
-      await turns().close(turn, "cancelled", "stopped by @you:test", { ephemeris: ["<thought>one</thought>"] });
+      await turns().close(turn, "cancelled", "stopped by @you:test", {
+        ephemeris: [{ entry: "<thought>one</thought>", subAgent: null }],
+      });
       expect(await operations().find(id)).toMatchObject({ state: "interrupted", error: "stopped by @you:test" });
       expect(await stateOf(turn)).toBe("cancelled");
       const told = await database().sql`select entry from ephemeris where turn_id = ${turn.id}`;

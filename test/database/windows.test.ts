@@ -27,7 +27,7 @@ import { ScriptedModel, userText } from "../support/scripted-model.ts";
 const numbered = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => `line ${from + index}\n`).join("");
 
-const none = new SubAgents(new Map(), new Toolbox([]));
+const none = new SubAgents(new Map(), new Toolbox([]), undefined);
 
 onEachDatabase((database) => {
   let model: ScriptedModel;

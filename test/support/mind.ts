@@ -37,6 +37,8 @@ export interface MindOptions {
   readonly modelUrl: string;
   readonly rights: Rights;
   readonly tools: readonly AnyTool[];
+  /** Texts by their paths in `system:`. */
+  readonly shipped?: ReadonlyMap<string, string>;
   readonly budgets?: ConfiguredBudgets;
   readonly prices?: Readonly<Record<string, Price>>;
   readonly tellOperators?: Mind["tellOperators"];
@@ -51,7 +53,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
   const model = new MeteredModel({ model: chat, book, clock, log });
   const files = shares(database);
   const toolbox = new Toolbox(options.tools);
-  const subAgents = new SubAgents(new Map(), toolbox);
+  const subAgents = new SubAgents(options.shipped ?? new Map(), toolbox, files.stores.system);
   const desks = new Desks(database, files.stores, new Guides(new Map(), "test", subAgents));
   return {
     botUserId: "@clevernet:test" as UserId,

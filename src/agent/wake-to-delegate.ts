@@ -1,0 +1,41 @@
+import { systemEvent } from "../context/ephemeris.ts";
+import type { EventId } from "../lib/ids.ts";
+import { render } from "../lmml/render.ts";
+import type { SubAgents } from "./subagent.ts";
+import type { ToolOutcome } from "./tool.ts";
+import type { Origin } from "./tool-context.ts";
+
+/**
+ * A person's command to delegate: the agent is woken to do it, in a turn like any other, which may take its time and
+ * outlives the process. The command stands in the room, so that the agent reads it there.
+ */
+export async function wakeToDelegate(
+  subAgents: SubAgents,
+  {
+    agent,
+    chain,
+    key,
+    requesters: [requester],
+    roomId,
+  }: Pick<Origin, "agent" | "chain" | "key" | "requesters" | "roomId">,
+  name: string,
+  now: Date,
+): Promise<ToolOutcome> {
+  await subAgents.called(agent, name);
+  const note = `${requester} has given you a command to delegate in the message ${chain}: call the function delegate for the sub-agent ${name} with what the message says, and then tell the room what came of it.`;
+  return {
+    result: `${agent.displayName} delegates it to ${name} and will answer here.`,
+    wakes: [
+      {
+        agent: agent.name,
+        roomId,
+        reason: "manual",
+        key,
+        eventId: chain as EventId,
+        chain,
+        ...(requester && { requester }),
+        note: render(systemEvent(now, note)),
+      },
+    ],
+  };
+}
