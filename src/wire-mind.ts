@@ -35,7 +35,6 @@ type FromOutside = Pick<
   | "log"
   | "directory"
   | "rights"
-  | "bot"
   | "rooms"
   | "history"
   | "turns"
@@ -56,7 +55,7 @@ interface Setting extends FromOutside {
 
 /** Makes what every turn works with. */
 export async function wireMind({ live, database, serverName, metrics, ...given }: Setting): Promise<Mind> {
-  const { bot, clock, log, rights } = given;
+  const { botUserId, clock, log, rights } = given;
   const config = live.current;
   const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
   const knowledge = new Knowledge(database);
@@ -74,7 +73,7 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
   const model = new MeteredModel({ model: counted, book, clock, log });
   const desks = new Desks(database, files.stores, new Guides(shipped, serverName, subAgents));
   const view = new View(database, {
-    bot,
+    botUserId,
     clock,
     serverName,
     rights,

@@ -159,7 +159,6 @@ export async function wire({ live, registration, database, notifier, leases, que
     log,
     directory,
     rights,
-    bot: client.botUserId,
     rooms,
     history,
     turns,

@@ -27,13 +27,12 @@ import type { WindowParts } from "./window-desk.ts";
 
 /** What every turn works with. */
 export interface Mind {
+  /** The bridge's own user. */
   readonly botUserId: UserId;
   readonly clock: Clock;
   readonly log: Log;
   readonly directory: AgentDirectory;
   readonly rights: Rights;
-  /** The bridge's own user. */
-  readonly bot: UserId;
   readonly rooms: Rooms;
   readonly history: History;
   readonly files: FileSystemParts;

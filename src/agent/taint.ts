@@ -4,7 +4,7 @@ import type { Agent } from "./agent.ts";
 import type { Mind } from "./mind.ts";
 
 /** Answers for what an agent can be made to do by the texts that it reads. */
-export type Trust = Pick<Mind, "bot" | "rights">;
+export type Trust = Pick<Mind, "botUserId" | "rights">;
 
 /**
  * Those of the names (user ids, and paths of tainted files) that taint who reads what they stand for: everybody's but
@@ -12,8 +12,12 @@ export type Trust = Pick<Mind, "bot" | "rights">;
  * acts are among them, too, where they may not: another turn that reads it does not act for them. Names and topics of
  * rooms, and what people call themselves, do not count: they are short, and no text of anybody's.
  */
-export async function untrusted(names: Iterable<string>, agent: Agent, { bot, rights }: Trust): Promise<string[]> {
-  const known: readonly string[] = [agent.userId, agent.owner, bot];
+export async function untrusted(
+  names: Iterable<string>,
+  agent: Agent,
+  { botUserId, rights }: Trust,
+): Promise<string[]> {
+  const known: readonly string[] = [agent.userId, agent.owner, botUserId];
   const distinct = [...new Set(names)].filter((name) => !known.includes(name));
   const people = distinct.filter((name) => name.startsWith("@")) as UserId[];
   const strangers: ReadonlySet<string> = new Set(await rights.below("operate", people));

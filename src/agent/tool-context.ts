@@ -71,7 +71,7 @@ export function filesFor(
 export async function toolContext(
   mind: Pick<
     Mind,
-    | "bot"
+    | "botUserId"
     | "clock"
     | "directory"
     | "files"

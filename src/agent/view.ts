@@ -67,7 +67,7 @@ export class View {
       readonly clock: Clock;
       readonly serverName: string;
       readonly rights: Rights;
-      readonly bot: UserId;
+      readonly botUserId: UserId;
       readonly defaultModel: () => string;
       readonly desks: Desks;
     },

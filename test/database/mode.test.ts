@@ -81,6 +81,10 @@ const reach: Readonly<Record<string, readonly (readonly [OperationKind, Record<s
   FS_Grep: [["read", { glob: "rooms:/", regex: "a" }, false]],
   FS_Tree: [["read", {}, false]],
   FS_Stat: [["read", { path: "rooms:/HERE/a" }, false]],
+  // What it is told then carries the taint.
+  Schedule: [["create", { text: "a", at: "2030-12-24T18:00" }, false]],
+  Schedule_List: [["read", {}, false]],
+  Schedule_Remove: [["delete", { id: 1 }, true]],
   compute: [["read", { javascript: "1" }, false]],
 };
 /** Those that touch the agent's own affairs alone, and never ask. */

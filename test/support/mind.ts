@@ -47,7 +47,7 @@ export interface MindOptions {
 /** What the turns of one process work with; the model is `m`. */
 export function mindOf(database: Database, options: MindOptions): Mind {
   const [clock, log, rooms] = [systemClock, silentLog, new Rooms(database)];
-  const bot = "@clevernet:test" as UserId;
+  const botUserId = "@clevernet:test" as UserId;
   const book = new BudgetBook(new Budgets(database), () => ({ budgets: {}, prices: {}, ...options }));
   const chat = createChatModel({ baseUrl: options.modelUrl, apiKey: "", clock, log });
   const model = new MeteredModel({ model: chat, book, clock, log });
@@ -56,12 +56,11 @@ export function mindOf(database: Database, options: MindOptions): Mind {
   const subAgents = new SubAgents(options.shipped ?? new Map(), toolbox, files.stores.system);
   const desks = new Desks(database, files.stores, new Guides(new Map(), "test", subAgents));
   return {
-    botUserId: "@clevernet:test" as UserId,
     clock,
     log,
     directory: new AgentDirectory(database, clock, log),
     rights: options.rights,
-    bot,
+    botUserId,
     prefixes: new PrefixMeter(),
     rooms,
     history: new History(database),
@@ -72,7 +71,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     turns: new Turns(database, newKey()),
     renders: new Renders(database),
     view: new View(database, {
-      bot,
+      botUserId,
       clock,
       serverName: "test",
       rights: options.rights,
