@@ -44,8 +44,7 @@ export interface Examined {
 export async function examine({ tool, input, todo }: OperationRequest, context: ToolContext): Promise<Examined> {
   let kind: OperationKind = "read";
   try {
-    const { todos } = context;
-    if (todo !== undefined && !(await todos.open(seatOf(context.agent, context.roomId), todo)))
+    if (todo !== undefined && !(await context.todos.open(seatOf(context.agent, context.roomId), todo)))
       throw new UserError(`todo: there is no open todo ${todo} here.`);
     kind = typeof tool.kind === "function" ? await tool.kind(input, context) : tool.kind;
     return { kind, verdict: await gate({ ...context, tool, input, kind }, context.rooms) };

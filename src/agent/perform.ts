@@ -60,7 +60,7 @@ export async function perform(
   if (asked) return afterAsking(place, origin, asked);
 
   const context = await toolContext(state.mind, origin);
-  const { kind, verdict } = await examine(request, context);
+  const { kind, verdict } = await examine(repeated ? begun(request) : request, context);
   const call = placed(place, describe(request, kind, context));
   switch (verdict.decision) {
     case "refuse":
@@ -72,6 +72,9 @@ export async function perform(
       return run(place, call, context, undefined);
   }
 }
+
+/** Whether its todo is open was asked before it was begun; by now it may be done. */
+const begun = (request: OperationRequest): OperationRequest => ({ ...request, todo: undefined });
 
 /** A call whose turn was parked: nothing but the decision lets it through, and not against what the gate refuses now. */
 async function afterAsking(place: Place, asked: Origin, operation: Operation): Promise<Performed> {
@@ -86,12 +89,12 @@ async function afterAsking(place: Place, asked: Origin, operation: Operation): P
 
   let origin = asked;
   let context = await toolContext(state.mind, origin);
-  let { verdict } = await examine(request, context);
+  let { verdict } = await examine(begun(request), context);
   if (verdict.decision === "ask" && verdict.lacksRights) {
     // It is done for whoever approved it, and has seen all of it.
     origin = { ...asked, requesters: [decidedBy] };
     context = await toolContext(state.mind, origin);
-    ({ verdict } = await examine(request, context));
+    ({ verdict } = await examine(begun(request), context));
     if (verdict.decision === "ask" && verdict.lacksRights) verdict = { ...verdict, decision: "refuse" };
   }
   if (verdict.decision === "ask" && verdict.wall !== undefined) {

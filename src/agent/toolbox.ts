@@ -4,11 +4,8 @@ import { storableJson } from "../lib/storable.ts";
 import type { ToolDefinition } from "../model/request.ts";
 import type { Agent } from "./agent.ts";
 import { formOf, readInput } from "./arguments.ts";
-import type { ToolSet } from "./settings.ts";
+import { subAgentSets } from "./settings.ts";
 import type { AnyTool } from "./tool.ts";
-
-/** Sets of the sub-agents that every agent has. */
-const subAgentSets: readonly ToolSet[] = ["planner"];
 
 /** All tools there are, and which of them an agent has. */
 export class Toolbox {
@@ -54,9 +51,10 @@ export class Toolbox {
     return this.of(agent, names).some((tool) => tool.immediate === true && nameFor(agent, tool) === name);
   }
 
-  /** What people may command: what the agent has, and what its sub-agents have. */
-  commandable(agent: Agent): readonly AnyTool[] {
-    return this.#tools.filter(({ set }) => agent.settings.tools.includes(set) || subAgentSets.includes(set));
+  /** What people may command: what the agent has, and, unless it may delegate to none, what sub-agents have. */
+  commandable({ settings }: Agent): readonly AnyTool[] {
+    const lent: readonly string[] = settings.subAgents?.length === 0 ? [] : subAgentSets;
+    return this.#tools.filter(({ set }) => settings.tools.includes(set) || lent.includes(set));
   }
 }
 

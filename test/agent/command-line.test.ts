@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { helpFor, readCommandLine, usageOf } from "../../src/agent/command-line.ts";
+import { type Commandable, findForm, helpFor, readCommandLine, usageOf } from "../../src/agent/command-line.ts";
 import { defineTool } from "../../src/agent/tool.ts";
 import { UserError } from "../../src/lib/errors.ts";
 import { hostileText } from "../support/hostile-text.ts";
@@ -10,6 +10,8 @@ const remember = defineTool({
   name: "Remember",
   set: "core",
   command: "remember",
+  aliases: ["keep", "note down"],
+  examples: ["5 Mia likes tea"],
   description: "Stores a fact.",
   kind: "create",
   repeatable: true,
@@ -21,7 +23,14 @@ const remember = defineTool({
   }),
   run: async () => ({ result: "" }),
 });
-const bare = defineTool({ ...remember, name: "Bare", command: "bare", input: z.object({}) });
+const bare = defineTool({
+  ...remember,
+  name: "Bare",
+  command: "bare",
+  aliases: [],
+  examples: [],
+  input: z.object({}),
+});
 const read = (line: string) => readCommandLine(remember, line);
 
 describe("a command line whose positional values hold no spaces", () => {
@@ -60,6 +69,9 @@ describe("a command line", () => {
     ["named with =", "--topic=tea 5 Mia", { topic: "tea", importance: 5, fact: "Mia" }],
     ["named with quotes", '--topic "green tea" 5 Mia', { topic: "green tea", importance: 5, fact: "Mia" }],
     ["a switch", "--loud 5 Mia", { loud: true, importance: 5, fact: "Mia" }],
+    ["a switch with a value", "--loud=no 5 Mia", { loud: false, importance: 5, fact: "Mia" }],
+    ["a word in quotes", '"5" Mia', { importance: 5, fact: "Mia" }],
+    ["a text behind --", "--importance 5 -- --topic is a word", { importance: 5, fact: "--topic is a word" }],
     ["everything named", "--importance 5 --fact tea", { importance: 5, fact: "tea" }],
     [
       "a required one named, the rest by position",
@@ -85,7 +97,11 @@ describe("a command line", () => {
     ["no number", "five Mia", "importance"],
     ["a name without a value", "5 Mia --topic", undefined],
     ["an empty named value", '--topic "" 5 Mia', "topic"],
-    ["a name of every object", "--constructor 5 Mia", "importance"],
+    ["a name of every object", "--constructor 5 Mia", "There is no --constructor, there are: --topic, --loud"],
+    ["a mistyped name", "--topc tea 5 Mia", "There is no --topc, did you mean --topic?"],
+    ["a mistyped name behind a right one", "--loud --tpoic tea 5 Mia", "did you mean --topic?"],
+    ["a value of the wrong kind", "soon Mia", 'importance: found "soon", expected a whole number from 1 to 5'],
+    ["what is missing", "5", "fact: missing, expected a text: The fact"],
   ])("%s", (_what, line, wrong) => {
     if (wrong === undefined) return expect(read(line)).toMatchObject({ fact: "Mia --topic" });
     expect(() => read(line)).toThrow(UserError);
@@ -125,6 +141,31 @@ describe("a command line", () => {
   });
 });
 
+describe("the command that a line begins with", () => {
+  const form = (command: string, more: Partial<Commandable> = {}): Commandable => {
+    return { command, description: "", input: z.object({}), ...more };
+  };
+  const todo = form("todo", { aliases: ["todo list"] });
+  const add = form("todo add", { input: z.object({ name: z.string() }) });
+  const forms = [todo, add, remember, bare];
+
+  it.each<[string, Commandable, string]>([
+    ["todo", todo, ""],
+    ["todo list", todo, ""],
+    ["Todo  Add milk", add, "milk"],
+    ["remember 5 x", remember, "5 x"],
+    ["REMEMBER 5 x", remember, "5 x"],
+    ["note\tdown 5 x", remember, "5 x"],
+    ["bare too much", bare, "too much"],
+  ])("%s", (line, found, rest) => {
+    expect(findForm(forms, line)).toEqual({ form: found, rest });
+  });
+
+  it.each(["", "tod", "todo lsit", "todoadd", "note", "remembering x"])("is none for %j", (line) => {
+    expect(findForm(forms, line)).toBeUndefined();
+  });
+});
+
 it("usage names switches and options in brackets, then what is required", () => {
   expect(usageOf(remember, "!")).toBe("!remember [--topic …] [--loud] <importance> <fact>");
   expect(usageOf(bare, "!")).toBe("!bare");
@@ -135,7 +176,10 @@ it("help shows the usage, the description and every field", () => {
   for (const text of [
     usageOf(remember, "!"),
     "Stores a fact.",
-    "`importance`: 1 trivial, 5 vital",
+    "`importance`: 1 trivial, 5 vital (a whole number from 1 to 5)",
+    "`loud`: Says so in the room (true or false)",
+    "For example: `!remember 5 Mia likes tea`",
+    "Also: `!keep`, `!note down`, `!Remember`",
     "`topic`: What it is about",
   ])
     expect(help).toContain(text);
