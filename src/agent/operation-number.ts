@@ -1,11 +1,4 @@
 import { z } from "zod";
 
-const what = "the operation's number";
-
 /** An operation as people name it in commands. */
-export const operationNumber = z.coerce
-  .number(what)
-  .int(what)
-  .positive(what)
-  .max(Number.MAX_SAFE_INTEGER, what)
-  .describe("The operation's number, as its card says it");
+export const operationNumber = z.int().min(1).describe("The operation's number, as its card says it");

@@ -1,14 +1,12 @@
 import { z } from "zod";
 import { type CommandContext, defineCommand } from "../agent/command.ts";
+import { operationNumber } from "../agent/operation-number.ts";
 import { includesLevel } from "../agent/permissions.ts";
 import type { Operation } from "../database/operations.ts";
 import { UserError } from "../lib/errors.ts";
 import { HOME } from "../lib/ids.ts";
 import { visible } from "../lmml/visible.ts";
 import { fenced, inlineCode } from "../matrix/markdown.ts";
-
-const limit = "a number from 1 to 50";
-const id = "the operation's number";
 
 export const commands = [
   defineCommand({
@@ -17,13 +15,7 @@ export const commands = [
     where: "anywhere",
     level: "use",
     input: z.object({
-      number: z.coerce
-        .number(limit)
-        .int(limit)
-        .min(1, limit)
-        .max(50, limit)
-        .optional()
-        .describe("How many operations; 10 if it is not said"),
+      number: z.int().min(1).max(50).optional().describe("How many operations; 10 if it is not said"),
     }),
     positional: ["number"],
     async run({ number = 10 }, context) {
@@ -47,12 +39,7 @@ export const commands = [
     where: "anywhere",
     level: "use",
     input: z.object({
-      number: z.coerce
-        .number(id)
-        .int(id)
-        .positive(id)
-        .max(Number.MAX_SAFE_INTEGER, id)
-        .describe("The operation's number"),
+      number: operationNumber,
     }),
     /** Only where everybody in the room may read it. */
     async run({ number }, context) {

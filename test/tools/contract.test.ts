@@ -200,8 +200,8 @@ it("tools are what this table says: whoever changes it looks at what that means 
     (tool.aliases ?? []).map((words) => `!${words}`).join(", "),
   ]);
   const head = ["tool", "set", "kind", "own", "sends", "reaches outside", "repeatable", "immediate", "command", "also"];
-  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
-  const table = [head, ...rows].map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "));
+  const widths = [20, 9, 10, 10, 10, 16, 12, 11, 17];
+  const table = [head, ...rows].map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(""));
   await expect(table.map((line) => `${line.trimEnd()}\n`).join("")).toMatchFileSnapshot("contract.txt");
 });
 
