@@ -63,7 +63,13 @@ export async function think(
       },
       state.signal,
     ),
-    renders.keep({ turnId: turn.id, n: step.n, ...prompt.kept }),
+    renders.keep({
+      turnId: turn.id,
+      n: step.n,
+      ...prompt.kept,
+      tools: JSON.stringify(tools, undefined, 1),
+      subAgent: frame.subAgent ?? null,
+    }),
   ]);
   const { text, thought: reasoning, milliseconds, reservation } = completion;
   const calls = frame.exchange.unique(completion.toolCalls, step.n);

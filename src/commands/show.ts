@@ -1,9 +1,23 @@
 import { z } from "zod";
 import { defineAgentCommand } from "../agent/command.ts";
 import { fileDraft } from "../agent/speech.ts";
+import type { Render } from "../database/renders.ts";
 import { UserError } from "../lib/errors.ts";
 import { digest } from "../lib/ids.ts";
 import { answering } from "../matrix/relation.ts";
+
+const removed = "(removed, since something in it was redacted)";
+
+const stepText = ({ n, subAgent, system, prompt }: Render): string => {
+  const title = `# Step ${n}${subAgent === null ? "" : ` of ${subAgent}`}`;
+  return system === "" ? `${title}\n\n${removed}` : `${title}\n\n## System\n\n${system}\n\n## User\n\n${prompt}`;
+};
+
+/** The tools that were offered, each set once, with the steps that it was offered in. */
+const toolsTexts = (shown: readonly Render[]): string[] =>
+  [...Map.groupBy(shown, ({ tools }) => tools)].map(
+    ([tools, steps]) => `# Tools of step ${steps.map(({ n }) => n).join(", ")}\n\n${tools}`,
+  );
 
 export const commands = [
   defineAgentCommand({
@@ -17,15 +31,13 @@ export const commands = [
     /** Only where everybody in the room may read all that was shown. */
     async run({ number }, { agent, event, message, history, renders, rooms, turns }) {
       const turn = await turns.shown({ agent: agent.name, roomId: event.roomId }, number);
-      const shown = turn ? await renders.of(turn.id) : [];
-      if (!turn || shown.length === 0)
+      const humans = await rooms.humans(event.roomId);
+      const shown = turn ? await renders.of(turn.id, humans) : [];
+      if (!turn || shown?.length === 0)
         throw new UserError(`There is no such turn of ${agent.displayName} in this room within the last 3 days.`);
-      if (!(await history.mayReadAll(await rooms.humans(event.roomId), turn.sources, agent.owner))) {
+      if (!shown || !(await history.mayReadAll(humans, turn.sources, agent.owner)))
         throw new UserError("Something was shown in that turn which not everybody in this room may read.");
-      }
-      const text = shown
-        .map(({ n, system, prompt }) => `# Step ${n}\n\n## System\n\n${system}\n\n## User\n\n${prompt}`)
-        .join("\n\n");
+      const text = [...shown.map(stepText), ...toolsTexts(shown)].join("\n\n");
       const name = `turn-${turn.number}.md`;
       const { sender, roomId } = { sender: agent.userId, roomId: event.roomId };
       const thread = answering(message.threadId, event.eventId);

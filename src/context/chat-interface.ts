@@ -10,7 +10,7 @@ import { openRoom, roomLists } from "./room.ts";
 import { localTime } from "./time.ts";
 import { todosPart } from "./todo.ts";
 import type { World } from "./types.ts";
-import { fileWindow, windowsPart } from "./window.ts";
+import { personaWindow, scratchpadWindow, windowsPart } from "./window.ts";
 
 /** Title under which an agent is shown `system:/guides/clevernet.md`. */
 export const guideTitle = (serverName: string): string => `Clevernet Matrix System on ${serverName}`;
@@ -34,9 +34,7 @@ export const partsOf = (world: World) => {
     postPrompt: plainPart(agent.postPrompt ?? ""),
     turn: listPart(world.turn.entries, { depth: 4, limit, keep: "last" }),
     systemPrompt: plainPart(agent.systemPrompt),
-    persona: agent.persona
-      ? fileWindow("persona", agent.persona, ["pinned", "system", "maximized"], { depth: 0, limit })
-      : absent,
+    persona: agent.persona ? personaWindow(agent.persona, { depth: 0, limit }) : absent,
     guides: manyParts(
       world.guides.map((guide) =>
         textPart(guide.text, 0, (text, truncated) =>
@@ -50,9 +48,7 @@ export const partsOf = (world: World) => {
     ),
     ephemeris: ephemerisPart(world, limit),
     otherRooms: otherRoomsPart(others, world, limit),
-    scratchpad: agent.scratchpad
-      ? fileWindow("scratchpad", agent.scratchpad, ["pinned", "maximized", "system"], { depth: 2, limit })
-      : absent,
+    scratchpad: agent.scratchpad ? scratchpadWindow(agent.scratchpad, { depth: 2, limit }) : absent,
     todos: todosPart(world.todos, limit),
     windows: windowsPart(world.windows, limit),
   };

@@ -9,7 +9,10 @@ import { localTime } from "./time.ts";
 import { timelineElement } from "./timeline.ts";
 import { removedTodo, todoElement } from "./todo.ts";
 import type { World } from "./types.ts";
-import { windowsPart } from "./window.ts";
+import { personaWindow, scratchpadWindow, windowsPart } from "./window.ts";
+
+/** The most that new events and windows, each, take in an update. */
+const updateShare = 0.1;
 
 /** What a turn has been shown of the things that may change while it runs. */
 export class Told {
@@ -18,9 +21,11 @@ export class Told {
   readonly histories = new Map<RoomId, string>();
   readonly todos = new Map<number, string>();
   readonly reminders = new Set<string>();
+  #persona: string | undefined;
+  #scratchpad: string | undefined;
 
   /** Takes note of what a world shows. Returns what of it is told for the first time, or is not as it was. */
-  take({ rooms, conversation, windows, todos, reminders }: World) {
+  take({ agent, rooms, conversation, windows, todos, reminders, charsMax }: World) {
     const own = rooms.find((room) => room.roomId === conversation && !room.closed);
     const newEvents = (own?.newEvents ?? []).filter(({ eventId }) => !this.events.has(eventId));
     for (const { eventId } of newEvents) this.events.add(eventId);
@@ -42,12 +47,21 @@ export class Told {
     const planned = shown.filter(({ number, element }) => this.todos.get(number) !== JSON.stringify(element));
     for (const { number, element } of planned) this.todos.set(number, JSON.stringify(element));
     for (const number of gone) this.todos.delete(number);
+    const [persona, scratchpad] = [JSON.stringify(agent.persona), JSON.stringify(agent.scratchpad)];
+    const always = [
+      ...(agent.persona && persona !== this.#persona ? [personaWindow(agent.persona, atTop(charsMax))] : []),
+      ...(agent.scratchpad && scratchpad !== this.#scratchpad
+        ? [scratchpadWindow(agent.scratchpad, atTop(charsMax))]
+        : []),
+    ];
+    [this.#persona, this.#scratchpad] = [persona, scratchpad];
     const said = reminders.filter((reminder) => !this.reminders.has(reminder));
     for (const reminder of said) this.reminders.add(reminder);
     return {
       own,
       newEvents,
       windows: changed,
+      always,
       moved,
       todos: [...planned.map((todo) => todo.element), ...gone.map(removedTodo)],
       reminders: said,
@@ -55,18 +69,17 @@ export class Told {
   }
 }
 
-const none: Shown = { elements: [], reach: 0, leftOut: 0 };
+const atTop = (charsMax: number) => ({ depth: 1, limit: Math.floor(charsMax * updateShare) });
 
-/** The most that new events and windows, each, take in an update. */
-const updateShare = 0.1;
+const none: Shown = { elements: [], reach: 0, leftOut: 0 };
 
 /**
  * What has changed since the render that the steps of a turn are appended to: events that came meanwhile, windows and
- * histories that are not as they were, todos, new reminders. Undefined where nothing has.
+ * histories that are not as they were, among them those that are always there, todos, new reminders. Undefined where nothing has.
  */
 export const updateOf = (world: World, told: Told): { text: string; eventIds: readonly EventId[] } | undefined => {
-  const { own, newEvents, windows, moved, todos, reminders } = told.take(world);
-  if ([newEvents, windows, moved, todos, reminders].every(({ length }) => length === 0)) return undefined;
+  const { own, newEvents, windows, always, moved, todos, reminders } = told.take(world);
+  if ([newEvents, windows, always, moved, todos, reminders].every(({ length }) => length === 0)) return undefined;
   const { agent, serverName } = world;
   const limit = Math.floor(world.charsMax * updateShare);
   const events = listPart(
@@ -101,6 +114,7 @@ export const updateOf = (world: World, told: Told): { text: string; eventIds: re
         : undefined,
       ...reminders.map((reminder) => element("systemReminder", {}, reminder)),
       ...listPart(todos, { depth: 1, limit, keep: "first" }).cut(limit).elements,
+      ...always.map((window) => window.cut(limit)),
       ...windowsPart(windows, limit).cut(limit).elements,
     ],
   );

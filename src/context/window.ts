@@ -197,6 +197,14 @@ export const fileWindow = (
   return windowPart({ view, states: named, depth, limit });
 };
 
+/** The persona, as it is always shown. */
+export const personaWindow = (file: FileView, at: Pick<Pane, "depth" | "limit">): Part<Element> =>
+  fileWindow("persona", file, ["pinned", "system", "maximized"], at);
+
+/** The scratchpad, as it is always shown. */
+export const scratchpadWindow = (file: FileView, at: Pick<Pane, "depth" | "limit">): Part<Element> =>
+  fileWindow("scratchpad", file, ["pinned", "maximized", "system"], at);
+
 /** Size of a history that is longer than what is shown of it, which ends with line `bottom`. One line is one entry. */
 export interface HistorySize {
   readonly lines: number;

@@ -1,5 +1,6 @@
 import type { RoomId, UserId } from "../lib/ids.ts";
 import type { Database } from "./connection.ts";
+import type { FilePlace } from "./files.ts";
 
 /** Who wants to get at files, from which conversation, for whom, having seen what. */
 export interface FileViewer {
@@ -29,17 +30,41 @@ export class FileAccess {
     this.#database = database;
   }
 
-  /** @param place a room, a user, or '' for the agent's home */
-  async rights({ agentUserId, owner, roomId, requesters, sources }: FileViewer, place: RoomId): Promise<FileRights> {
+  /**
+   * @param place a room, a user, or '' for the agent's home
+   * @param file the one that is wanted there, where it is one
+   */
+  async rights(
+    { agentUserId, owner, roomId, requesters, sources }: FileViewer,
+    place: RoomId,
+    file?: FilePlace,
+  ): Promise<FileRights> {
+    const [share, path] = [file?.share ?? "", file?.path ?? ""];
     const [row] = await this.#database.run(
       (sql) => sql<FileRights[]>`
-        select is_at(${agentUserId}, ${owner}, ${place}) as present, may_read(${[...requesters]}, ${place}, ${owner}) as entitled,
-          may_read(audience_of(${roomId}, ${owner}), ${place}, ${owner}) as open,
+        select is_at(${agentUserId}, ${owner}, ${place}) as present,
+          may_read(${[...requesters]}, ${place}, ${owner}) and not came_too_early(${[...requesters]}, ${share}, ${path}) as entitled,
+          may_read(audience_of(${roomId}, ${owner}), ${place}, ${owner})
+            and not came_too_early(audience_of(${roomId}, ${owner}), ${share}, ${path}) as open,
           coalesce((
             select bool_and(may_read(audience_of(${place}, ${owner}), s, ${owner})) from unnest(${[...sources]}::text[]) s), true) as clean`,
     );
     if (!row) throw new Error("a query without a table gave no row");
     return row;
+  }
+
+  /** Of files that came with events, the paths of those that came too early for somebody who would see them. */
+  async tooEarly(
+    { owner, roomId, requesters }: FileViewer,
+    share: string,
+    paths: readonly string[],
+  ): Promise<string[]> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ path: string }[]>`
+        select path from unnest(${[...paths]}::text[]) path
+        where came_too_early(audience_of(${roomId}, ${owner}) || ${[...requesters]}::text[], ${share}, path)`,
+    );
+    return rows.map((row) => row.path);
   }
 
   /** Rooms whose files may be read from here. */

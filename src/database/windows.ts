@@ -123,7 +123,8 @@ export class Windows {
           select *, case when src_type = 'file' then split_part(src, ':', 1) end as share,
             case when src_type = 'file' then substr(src, strpos(src, ':') + 1) end as path,
             (select coalesce(bool_and(s = ${here} or (may_read(audience, s, ${owner}) and is_at(${userId}, ${owner}, s))), true)
-              from unnest(sources) s) as open
+              from unnest(sources) s)
+              and not (src_type = 'file' and src like 'rooms:%' and came_too_early(audience, 'rooms', substr(src, 7))) as open
           from windows cross join (select audience_of(${here}, ${owner}) as audience) a where agent = ${agent} and room_id = ${here}
         ), f as (
           select files.*, size <= ${shortFile} or exists (select 1 from named n where n.share = files.share and n.path = files.path) as is_whole

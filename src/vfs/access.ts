@@ -1,6 +1,6 @@
 import type { Agents } from "../database/agents.ts";
 import type { FileAccess, FileViewer } from "../database/file-access.ts";
-import type { FilePlace } from "../database/files.ts";
+import type { FileInfo } from "../database/files.ts";
 import { UserError } from "../lib/errors.ts";
 import { HOME, type RoomId, type UserId } from "../lib/ids.ts";
 import { type FilePath, formatPath, rootOf, type ShareName } from "./path.ts";
@@ -32,7 +32,7 @@ export class Access {
         if (actor.uses || actor.by === "model") return undefined;
         throw closed(file, "it needs the right to use");
       case "walled": {
-        const { present, entitled, open } = await this.#walls.rights(viewer(actor), place.source);
+        const { present, entitled, open } = await this.#walls.rights(viewer(actor), place.source, file);
         if (!present) throw closed(file, "the agent has nothing to do with it");
         if (!entitled) throw closed(file, `${actor.requesters.join(", ")} may not read it`);
         if (!open) throw closed(file, "not everybody here may read it");
@@ -60,7 +60,7 @@ export class Access {
         if (isOnly(actor.requesters, actor.agent.owner)) return;
         throw closed(file, "the scratchpad is written only for the agent's owner");
       case "walled": {
-        const { present, entitled, clean } = await this.#walls.rights(viewer(actor), place.source);
+        const { present, entitled, clean } = await this.#walls.rights(viewer(actor), place.source, file);
         if (!present) throw closed(file, "the agent has nothing to do with it");
         if (!entitled) throw closed(file, `${actor.requesters.join(", ")} may not write there`);
         if (!clean) throw closed(file, "those who can read there may not read all that was shown here");
@@ -86,7 +86,7 @@ export class Access {
   }
 
   /** Of files that were listed, those that may be seen, and what will have been shown with their names. */
-  async seen<File extends FilePlace>(
+  async seen<File extends FileInfo>(
     share: ShareName,
     files: readonly File[],
     actor: Actor,
@@ -98,11 +98,13 @@ export class Access {
       place: placeOf({ share, path: file.path }, actor, (name) => owners.has(name)),
     }));
     const hasHome = share === "agents" && places.some(({ place }) => place.kind === "walled");
+    const sent = share === "rooms" ? files.filter(({ eventId }) => eventId !== null).map(({ path }) => path) : [];
+    const early = new Set(sent.length > 0 ? await this.#walls.tooEarly(viewer(actor), share, sent) : []);
     const home = hasHome ? await this.#walls.rights(viewer(actor), HOME) : undefined;
     const visible = places.filter(
-      ({ place }) =>
+      ({ file, place }) =>
         place.kind === "system" ||
-        (place.kind === "walled" && (home === undefined || (home.entitled && home.open))) ||
+        (place.kind === "walled" && !early.has(file.path) && (home === undefined || (home.entitled && home.open))) ||
         (place.kind === "definition" && actor.uses) ||
         (place.kind === "scratchpad" && (actor.uses || actor.by === "model")),
     );

@@ -157,6 +157,25 @@ describe("an update", () => {
     expect(updateOf(withNews(1, 2), told)).toBeUndefined();
   });
 
+  test("shows the persona and the scratchpad where they are not as they were", () => {
+    const told = new Told();
+    const agent = {
+      ...exampleWorld.agent,
+      scratchpad: { path: "a:/s.md", contentType: "text/markdown", text: "old\n" },
+    };
+    told.take(world({ agent }));
+    const written = world({ agent: { ...agent, scratchpad: { ...agent.scratchpad, text: "new\n" } } });
+    const update = updateOf(written, told);
+    expect(update?.text).toContain("new\n");
+    expect(update?.text).not.toContain('windowId="persona"');
+    expect(updateOf(written, told)).toBeUndefined();
+    const persona = { path: "a:/p.md", contentType: "text/markdown", text: "one\ntwo\nthree\n" };
+    told.take(world({ agent: { ...written.agent, persona } }));
+    const change = { state: "normal", top: 2, height: 1, queries: [] } as const;
+    const scrolled = updateOf(world({ agent: { ...written.agent, persona: { ...persona, window: change } } }), told);
+    expect(scrolled?.text).toContain(">two\n<");
+  });
+
   test("tells a new reminder, and no old one", () => {
     const told = new Told();
     told.take(world({}));

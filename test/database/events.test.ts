@@ -121,23 +121,31 @@ onEachDatabase((database) => {
       const edit = await settleEvent(database(), { roomId, replaces: event.eventId });
       const renders = new Renders(database());
       const keep = (turnId: number, eventIds: EventId[]) =>
-        renders.keep({ turnId, n: 0, system: "s", prompt: "p", eventIds });
+        renders.keep({ turnId, n: 0, system: "s", prompt: "p", eventIds, tools: "", subAgent: null });
       const turnId = other.seq + 1_000_000;
       await keep(turnId, [other.eventId, event.eventId]);
       await keep(turnId + 1, [other.eventId]);
       await events().redact(event.eventId);
       for (const { eventId } of [event, edit]) expect((await events().find(eventId))?.content).toEqual({});
       expect((await events().find(other.eventId))?.content).toEqual(other.content);
-      expect(await renders.of(turnId)).toMatchObject([{ system: "", prompt: "" }]);
-      expect(await renders.of(turnId + 1)).toMatchObject([{ system: "s", prompt: "p" }]);
+      expect(await renders.of(turnId, [])).toMatchObject([{ system: "", prompt: "" }]);
+      expect(await renders.of(turnId + 1, [])).toMatchObject([{ system: "s", prompt: "p" }]);
     });
 
     it("empties a render that is kept only after it", async () => {
       const event = await settleEvent(database(), { roomId });
       await events().redact(event.eventId);
       const turnId = event.seq + 2_000_000;
-      await new Renders(database()).keep({ turnId, n: 0, system: "s", prompt: "p", eventIds: [event.eventId] });
-      expect(await new Renders(database()).of(turnId)).toMatchObject([{ system: "", prompt: "" }]);
+      await new Renders(database()).keep({
+        turnId,
+        n: 0,
+        system: "s",
+        prompt: "p",
+        eventIds: [event.eventId],
+        tools: "",
+        subAgent: null,
+      });
+      expect(await new Renders(database()).of(turnId, [])).toMatchObject([{ system: "", prompt: "" }]);
     });
 
     it("of what an agent said empties the row that sent it, and the ephemeris of that turn alone", async () => {

@@ -9,7 +9,7 @@ import { formatPath, parsePath } from "../../src/vfs/path.ts";
 import type { Actor } from "../../src/vfs/place.ts";
 import { actorOf, shares } from "../support/actor.ts";
 import { onEachDatabase } from "../support/database.ts";
-import { addAgent, newKey, newRoom, newUser, setMember } from "../support/rows.ts";
+import { addAgent, newKey, newRoom, newUser, setMember, settleEvent } from "../support/rows.ts";
 
 onEachDatabase((database) => {
   let agent: AgentRow;
@@ -266,5 +266,57 @@ onEachDatabase((database) => {
     await files.read(`agents:/${agent.name}/memory/NOW.md`);
     expect(files.sources).toEqual([HOME]);
     await expect(files.copy(`rooms:/${withOwner}/a.txt`, `rooms:/${withBoth}/b.txt`)).rejects.toThrow("closed here");
+  });
+
+  describe("a file that came with an event", () => {
+    const [early, late] = [newUser(), newUser()];
+    const prepared = async (visibility: string) => {
+      const room = newRoom();
+      const content = { history_visibility: visibility };
+      const state = { type: "m.room.history_visibility", content, sender: early };
+      await settleEvent(database(), { roomId: room }, { state });
+      for (const person of [agent.userId, early]) await setMember(database(), room, person, "join", 0);
+      const { eventId, position } = await settleEvent(database(), { roomId: room });
+      const file = { share: "rooms", path: `/${room}/a.txt`, contentType: "text/plain", text: "early", owner: early };
+      await new Files(database()).write({ ...file, eventId });
+      await new Files(database()).write({ ...file, path: `/${room}/own.txt`, text: "early too" });
+      const seat = { agent: agent.name, userId: agent.userId, owner, here: room };
+      const window = { srcType: "file", src: formatPath({ share: "rooms", path: file.path }), arguments: "" } as const;
+      const rest = {
+        contentType: "text/plain",
+        content: null,
+        sources: [room],
+        taint: [],
+        height: 20,
+        turnsLeft: 2,
+        key: newKey(),
+      };
+      await new Windows(database()).open(seat, { ...window, ...rest });
+      const seenBy = async (requester: UserId) => {
+        const files = open(room, { requesters: [requester] });
+        const { windows } = await new Windows(database()).desk(seat);
+        return {
+          reads: await allowed(files.read(window.src)),
+          lists: (await files.list(`rooms:/${room}/*`)).map(({ path }) => path.split("/").at(-1)),
+          shown: windows[0]?.open,
+        };
+      };
+      const joins = () => setMember(database(), room, late, "join", position + 1);
+      return { seenBy, joins };
+    };
+
+    it.each(["joined", "invited"])("is closed as its event is to whoever came later: %s", async (visibility) => {
+      const { seenBy, joins } = await prepared(visibility);
+      expect(await seenBy(early)).toEqual({ reads: true, lists: ["a.txt", "own.txt"], shown: true });
+      await joins();
+      for (const requester of [early, late])
+        expect(await seenBy(requester)).toEqual({ reads: false, lists: ["own.txt"], shown: false });
+    });
+
+    it("is open to newcomers where the history is", async () => {
+      const { seenBy, joins } = await prepared("shared");
+      await joins();
+      expect(await seenBy(late)).toEqual({ reads: true, lists: ["a.txt", "own.txt"], shown: true });
+    });
   });
 });

@@ -348,10 +348,11 @@ onEachDatabase((database) => {
   it("forgets a render that was kept for three days, and no younger one", async () => {
     const { turn } = await opened();
     const renders = new Renders(database());
-    for (const n of [0, 1]) await renders.keep({ turnId: turn.id, n, system: "s", prompt: "p", eventIds: [] });
+    const render = { turnId: turn.id, system: "s", prompt: "p", eventIds: [], tools: "[]", subAgent: null };
+    for (const n of [0, 1]) await renders.keep({ ...render, n });
     await database()
       .sql`update renders set created_at = now() - interval '73 hours' where turn_id = ${turn.id} and n = 0`;
     await renders.forgetOld();
-    expect((await renders.of(turn.id)).map(({ n }) => n)).toEqual([1]);
+    expect(await renders.of(turn.id, [])).toMatchObject([{ n: 1, tools: "[]" }]);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { History } from "../../src/database/history.ts";
+import { Renders } from "../../src/database/renders.ts";
 import { Rooms } from "../../src/database/rooms.ts";
 import { type Look, see } from "../../src/database/sight.ts";
 import { Turns } from "../../src/database/turns.ts";
@@ -109,6 +110,20 @@ onEachDatabase((database) => {
         expect(await floorOf([early, late], roomId)).toBe(both);
       },
     );
+
+    it("what a turn was shown is closed to whoever may not read an event in it", async () => {
+      const [roomId, early, late] = [newRoom(), newUser(), newUser()];
+      await setVisibility(roomId, "joined");
+      const event = await settleEvent(database(), { roomId });
+      await setMember(database(), roomId, early, "join", event.position - 1);
+      await setMember(database(), roomId, late, "join", event.position + 1);
+      const renders = new Renders(database());
+      const turnId = event.seq + 3_000_000;
+      const shown = { system: "s", prompt: "p", eventIds: [event.eventId], tools: "[]", subAgent: "clerk" };
+      await renders.keep({ turnId, n: 0, ...shown });
+      expect(await renders.of(turnId, [early])).toEqual([{ turnId, n: 0, ...shown }]);
+      expect(await renders.of(turnId, [early, late])).toBeUndefined();
+    });
 
     it("somebody who left and came back reads from their return on", async () => {
       const { roomId, early } = await arrivals("joined");

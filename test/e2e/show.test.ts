@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { say, userText } from "../support/scripted-model.ts";
+import { type ModelRequest, say, toolName, userText } from "../support/scripted-model.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 
@@ -21,14 +21,26 @@ describe("!show turn", () => {
     return response.text();
   };
 
-  it("gives exactly what the model was sent, as a file", async () => {
-    stage.model.on("what do you see", (request) => say(request, room, "everything", { final: true }));
+  it("gives exactly what the model was sent, as a file: also what was appended to it, and its tools", async () => {
+    const look = (request: ModelRequest) => ({ call: toolName(request, "FS_Tree"), arguments: { path: "system:/" } });
+    stage.model.on("what do you see", (request) =>
+      request.body.messages.some(({ role }) => role === "tool")
+        ? say(request, room, "everything", { final: true })
+        : look(request),
+    );
     const room = await stage.directRoom(ann);
     await ann.say(room, "what do you see");
     await ann.waitForMessage(room, ({ body }) => body === "everything");
     await ann.say(room, "!show turn");
-    const sent = stage.model.requests.find((request) => userText(request).includes("what do you see"));
-    expect(await fileOf(ann, room)).toContain(sent && userText(sent));
+    const sent = stage.model.requests.filter((request) => userText(request).includes("what do you see"));
+    expect(sent).toHaveLength(2);
+    const file = await fileOf(ann, room);
+    for (const { content } of sent.flatMap(({ body }) => body.messages)) expect(file).toContain(content ?? "");
+    const [, steps, tools = ""] = /^# Tools of step (.*)\n\n([\s\S]*)$/m.exec(file) ?? [];
+    expect(steps).toMatch(/^0, \d+$/);
+    const offered = JSON.parse(tools) as { name: string }[];
+    expect(offered.map(({ name }) => name)).toEqual(sent[0]?.body.tools.map((tool) => tool.function.name));
+    expect(offered).toEqual(sent[0]?.body.tools.map((tool) => expect.objectContaining(tool.function)));
   });
 
   it("refuses where somebody in the room may not read all of it", async () => {
