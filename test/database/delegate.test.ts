@@ -15,6 +15,7 @@ import { silentLog } from "../../src/lib/log.ts";
 import { tool as delegate } from "../../src/tools/delegate.ts";
 import { tool as sendMessage } from "../../src/tools/send-message.ts";
 import { onEachDatabase } from "../support/database.ts";
+import { subAgentOf } from "../support/errand.ts";
 import { type MindOptions, mindOf } from "../support/mind.ts";
 import { newEventId, newKey, newRoom, newUser, rightsOf, setMember, wake } from "../support/rows.ts";
 import { type ModelRequest, type Reply, ScriptedModel, say, toolName, userText } from "../support/scripted-model.ts";
@@ -78,7 +79,10 @@ onEachDatabase((database) => {
       async run(_input, context) {
         runs.push(context);
         await goOn(context);
-        return { result: `${name} is done`, ...(name === "Once" && { sources: ["!elsewhere:test" as RoomId] }) };
+        return {
+          result: `${name} is done`,
+          ...(name === "Once" && { sources: ["!elsewhere:test" as RoomId], taint: ["@stranger:test"] }),
+        };
       },
     });
   const mind = (options: Partial<MindOptions> = {}) =>
@@ -91,13 +95,10 @@ onEachDatabase((database) => {
     });
   /** A process of its own, as far as turns are concerned. */
   const newProcess = (options: Partial<MindOptions> = {}) => new TurnRunner(mind(options), nobodyElse, () => {});
-  /** Who is asked: a sub-agent's name, or '' for the agent itself. */
-  const asked = ({ body }: ModelRequest): string =>
-    /^You are the sub-agent (\S+) of/.exec(body.messages[0]?.content ?? "")?.[1] ?? "";
-  const requestsOf = (who: string) => model.requests.filter((request) => asked(request) === who);
+  const requestsOf = (who: string) => model.requests.filter((request) => subAgentOf(request) === who);
   /** What each is to reply, the first time, the second time… */
   const script = (who: string, ...replies: Reply[]) => {
-    for (const reply of replies) model.on((request) => asked(request) === who, reply, { times: 1 });
+    for (const reply of replies) model.on((request) => subAgentOf(request) === who, reply, { times: 1 });
   };
   const call =
     (tool: string, input: object = {}): Reply =>
@@ -107,7 +108,8 @@ onEachDatabase((database) => {
   const run = (process = newProcess()) => process.run(conversation);
   const rows = async <Row extends object>(text: string) => [...(await database().sql.unsafe<Row[]>(text))];
   const turnRow = async () => {
-    const [row] = await database().sql`select id, state, error, sources from turns where agent = ${conversation.agent}`;
+    const [row] = await database()
+      .sql`select id, state, error, sources, taint from turns where agent = ${conversation.agent}`;
     return row;
   };
   const journal = async () => {
@@ -174,6 +176,7 @@ onEachDatabase((database) => {
       { tool: "SendMessage", state: "done", sub_agent: null },
     ]);
     expect((await turnRow())?.sources).toContain("!elsewhere:test");
+    expect((await turnRow())?.taint).toContain("@stranger:test");
   });
 
   it("three may work for each other, and a fourth is refused", async () => {
@@ -243,7 +246,7 @@ onEachDatabase((database) => {
     // What its file says by now is for those that begin now.
     await run(newProcess({ shipped: new Map() }));
     expect(runs.map(({ key }) => key)).toEqual([runs[0]?.key, runs[1]?.key, runs[1]?.key]);
-    expect(model.requests.map(asked)).toEqual(["", "one", "two", "two", "two", "one", ""]);
+    expect(model.requests.map(subAgentOf)).toEqual(["", "one", "two", "two", "two", "one", ""]);
     expect(toldTo("two")).toContain("Once is done");
     expect(toldTo("two")).toContain("Again is done");
     expect(toldTo("")).toContain("One is done.");
@@ -266,12 +269,12 @@ onEachDatabase((database) => {
     script("one", call("Again"), "One is done.");
     const process = newProcess();
     const ran = run(process);
-    await model.request((request) => asked(request) === "" && userText(request).includes("One is done."));
+    await model.request((request) => subAgentOf(request) === "" && userText(request).includes("One is done."));
     await process.close(0);
     await ran;
     script("", call("Again"), answer);
     await run();
-    expect(model.requests.map(asked)).toEqual(["", "one", "one", "", "", ""]);
+    expect(model.requests.map(subAgentOf)).toEqual(["", "one", "one", "", "", ""]);
     const ids = [...toldTo("", -2).matchAll(/functionCall id="fc\d+([.\d]*)"/g)].map(([, id]) => id);
     expect(ids).toEqual([".1"]);
     expect(await turnRow()).toMatchObject({ state: "done", error: null });
@@ -335,7 +338,7 @@ onEachDatabase((database) => {
     script("one", ["I think", { hang: true }] as Reply);
     const process = newProcess();
     const ran = run(process);
-    const request = await model.request((one) => asked(one) === "one");
+    const request = await model.request((one) => subAgentOf(one) === "one");
     await process.stop(conversation, "@you:test");
     await ran;
     await request.closed;
@@ -358,7 +361,7 @@ onEachDatabase((database) => {
     script("", answer);
     await run();
     expect(runs).toHaveLength(1);
-    expect(model.requests.map(asked)).toEqual(["", "one", "one", ""]);
+    expect(model.requests.map(subAgentOf)).toEqual(["", "one", "one", ""]);
     expect(await turnRow()).toMatchObject({ state: "done", error: null });
   });
 
