@@ -7,6 +7,7 @@ import type { Mind } from "./agent/mind.ts";
 import { PrefixMeter } from "./agent/prefix.ts";
 import { Schedules } from "./agent/schedules.ts";
 import { searchSource } from "./agent/search-source.ts";
+import type { Sensor } from "./agent/sensor.ts";
 import { SubAgents } from "./agent/subagent.ts";
 import { Submodels } from "./agent/submodel.ts";
 import type { AnyTool } from "./agent/tool.ts";
@@ -100,6 +101,7 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
       (agent) => agent.settings.submodel ?? live.current.model.submodel ?? view.modelOf(agent),
     ),
     interpreter: new Interpreter(),
+    sensors: await loadAll<Sensor>("sensors", "sensor"),
     schedules: new Schedules({ ...given, table: new ScheduleTable(database) }),
     book,
     onTurnEnded: metrics.turnEnded,

@@ -3,7 +3,6 @@ import { AgentDirectory } from "./agent/agent.ts";
 import { Approvals } from "./agent/approvals.ts";
 import { Rights } from "./agent/rights.ts";
 import { TurnRunner } from "./agent/runner.ts";
-import type { Sensor } from "./agent/sensor.ts";
 import { WakeKeeper } from "./agent/wake.ts";
 import { wireControl } from "./control.ts";
 import type { Database } from "./database/connection.ts";
@@ -22,7 +21,6 @@ import type { Clock } from "./lib/clock.ts";
 import type { RoomId } from "./lib/ids.ts";
 import type { Log } from "./lib/log.ts";
 import type { LiveConfig } from "./live-config.ts";
-import { loadAll } from "./load.ts";
 import { createApplicationService } from "./matrix/appservice.ts";
 import { agentName } from "./matrix/message.ts";
 import { botDeviceOf, type Registration } from "./matrix/registration.ts";
@@ -217,7 +215,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     serverName,
     log,
     botUserId: client.botUserId,
-    sensors: await loadAll<Sensor>("sensors", "sensor"),
+    sensors: mind.sensors,
     command: commands.handle,
     reactions: new Reactions({ ...mind, events, approvals, serverName, runner }),
     throttle: new Throttle(() => live.current.limits, clock),

@@ -19,6 +19,7 @@ import type { MeteredModel } from "./metered-model.ts";
 import type { PrefixMeter } from "./prefix.ts";
 import type { Rights } from "./rights.ts";
 import type { Schedules } from "./schedules.ts";
+import type { Sensor } from "./sensor.ts";
 import type { SubAgents } from "./subagent.ts";
 import type { Submodels } from "./submodel.ts";
 import type { Toolbox } from "./toolbox.ts";
@@ -51,6 +52,7 @@ export interface Mind {
   readonly model: MeteredModel;
   readonly submodels: Submodels;
   readonly interpreter: Interpreter;
+  readonly sensors: readonly Sensor[];
   readonly schedules: Schedules;
   readonly book: BudgetBook;
   /** Something waits to be sent into these rooms. */

@@ -3,11 +3,15 @@ import type { RoomId } from "../lib/ids.ts";
 import type { Agent } from "./agent.ts";
 import { includesLevel, type Level } from "./permissions.ts";
 import { type Mode, modes } from "./settings.ts";
-import type { AnyTool, OperationKind, ToolContext } from "./tool.ts";
+import type { AnyTool, OperationKind, PlaceContext, ToolContext } from "./tool.ts";
 
 /** A call that wants to be carried out. */
 export interface Call
-  extends Pick<ToolContext, "agent" | "by" | "files" | "level" | "requesters" | "roomId" | "sources" | "taint"> {
+  extends Pick<
+    ToolContext,
+    "agent" | "agents" | "by" | "files" | "level" | "requesters" | "roomId" | "sources" | "taint"
+  > {
+  readonly rooms: Pick<Rooms, "humans" | "passage">;
   readonly tool: AnyTool;
   readonly input: Record<string, unknown>;
   readonly kind: OperationKind;
@@ -47,15 +51,15 @@ export const permits = async (
   includesLevel(level, levelFor(kind)) && (by === "person" || allows(modeIn(agent, await rooms.mode(roomId)), kind));
 
 /** Whether the call tells or changes something beyond the people of its conversation. */
-export const reachesOutside = ({
+export const reachesOutside = async ({
   tool,
   input,
   kind,
   ...context
-}: Pick<Call, "files" | "input" | "kind" | "roomId" | "tool">) => {
+}: Pick<Call, "input" | "kind" | "tool"> & PlaceContext): Promise<boolean> => {
   const { reachesOutside: said, sendsTo } = tool;
   if (said !== undefined) return typeof said === "function" ? said(input, context) : said;
-  const target = sendsTo?.(input, context);
+  const target = await sendsTo?.(input, context);
   return kind === "update" || kind === "delete" || (target !== undefined && target !== context.roomId);
 };
 
@@ -64,9 +68,9 @@ export const reachesOutside = ({
  * walls ∩ what untrusted text may cause. A person's own command is never put to another: they would only ask
  * themselves. What is not carried out tells the caller, and those who are asked, why.
  */
-export async function gate(call: Call, rooms: Pick<Rooms, "passage">): Promise<Verdict> {
-  const { agent, by, kind, level, requesters, roomId, sources, tool } = call;
-  const target = tool.sendsTo?.(call.input, call);
+export async function gate(call: Call): Promise<Verdict> {
+  const { agent, by, kind, level, requesters, roomId, rooms, sources, tool } = call;
+  const target = await tool.sendsTo?.(call.input, call);
   const elsewhere = target !== undefined && target !== roomId;
   const ownAffair = typeof tool.own === "function" ? tool.own(call.input, call) : tool.own === true;
   const own = (ownAffair || target === roomId) && !elsewhere;
@@ -92,7 +96,7 @@ export async function gate(call: Call, rooms: Pick<Rooms, "passage">): Promise<V
     ...(lacksRights ? [rights] : []),
     ...(allows(mode, kind) ? [] : [`it would ${kind} something, and the mode here is ${mode}`]),
     ...(walled ? [wall] : []),
-    ...(taint.length > 0 && reachesOutside(call)
+    ...(taint.length > 0 && (await reachesOutside(call))
       ? [`it reaches beyond this conversation, and untrusted text was read before: ${taint.join(", ")}`]
       : []),
   ];

@@ -47,7 +47,7 @@ export async function examine({ tool, input, todo }: OperationRequest, context: 
     if (todo !== undefined && !(await context.todos.open(seatOf(context.agent, context.roomId), todo)))
       throw new UserError(`todo: there is no open todo ${todo} here.`);
     kind = typeof tool.kind === "function" ? await tool.kind(input, context) : tool.kind;
-    return { kind, verdict: await gate({ ...context, tool, input, kind }, context.rooms) };
+    return { kind, verdict: await gate({ ...context, tool, input, kind }) };
   } catch (error) {
     if (error instanceof UserError) return { kind, verdict: { decision: "refuse", reason: error.message } };
     throw error;

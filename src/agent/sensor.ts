@@ -2,6 +2,7 @@ import type { WakeReason } from "../context/types.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { RoomContext } from "../database/rooms.ts";
 import type { EventId, UserId } from "../lib/ids.ts";
+import type { Element } from "../lmml/element.ts";
 import type { Message } from "../matrix/message.ts";
 import type { Agent } from "./agent.ts";
 
@@ -20,17 +21,34 @@ export interface Scene {
   readonly spokeIn: (threadId: EventId) => Promise<boolean>;
 }
 
+/** What one agent tells another. */
+export interface Letter {
+  readonly from: Agent;
+  readonly to: Agent;
+  readonly text: string;
+  /** The human for whom it is told. */
+  readonly onBehalfOf: UserId;
+  readonly at: Date;
+}
+
 /** Something that an agent should know now: it wakes for it. */
 interface Observation {
   readonly reason: WakeReason;
+  /** What it is shown, where that is no event of a room. */
+  readonly note?: Element;
 }
 
 /**
- * Notices what concerns an agent. It is asked for every event in the agent's rooms that somebody else sent; nothing
- * to say is `undefined`. A sensor that throws is logged, and the event goes on to the others.
+ * Notices what concerns an agent; nothing to say is `undefined`. A sensor has a method for what it is asked about.
  */
 export interface Sensor {
   readonly name: string;
   readonly description: string;
-  notice(scene: Scene): Promise<Observation | undefined>;
+  /**
+   * Every event in the agent's rooms that somebody else sent. A sensor that throws is logged, and the event goes on to
+   * the others.
+   */
+  notice?(scene: Scene): Promise<Observation | undefined>;
+  /** What another agent tells it. */
+  receive?(letter: Letter): Observation | undefined;
 }

@@ -4,6 +4,7 @@ import type { ThreadPlace } from "../matrix/relation.ts";
 import { FileSystem, type FileSystemParts } from "../vfs/file-system.ts";
 import { type Agent, personaPath } from "./agent.ts";
 import { requesters, threadOf } from "./cause.ts";
+import { deliver } from "./letter.ts";
 import type { Mind } from "./mind.ts";
 import { includesLevel, type Level } from "./permissions.ts";
 import { untrusted } from "./taint.ts";
@@ -80,9 +81,11 @@ export async function toolContext(
     | "rights"
     | "rooms"
     | "schedules"
+    | "sensors"
     | "subAgents"
     | "submodels"
     | "todos"
+    | "turns"
     | "uploads"
     | "windows"
   >,
@@ -120,6 +123,7 @@ export async function toolContext(
     knowledge,
     todos,
     interpreter,
+    letter: (to, text) => deliver(mind, origin, { to, text, onBehalfOf, at: now }),
     schedules,
     windows: new WindowDesk(windows, {
       ...origin,

@@ -64,10 +64,17 @@ export interface ToolContext {
    * `UserError` where there is none of this name.
    */
   readonly delegate: (work: { readonly subAgent: string }) => Promise<ToolOutcome>;
+  /** The wake by which another agent is told something. Throws a UserError where it cannot be. */
+  readonly letter: (to: Agent, text: string) => Promise<WakeDraft>;
   /** What is open on the desk of the conversation. */
   readonly windows: WindowDesk;
   /** Aborted when the turn is stopped. */
   readonly signal: AbortSignal;
+}
+
+/** What tells where a call reaches. */
+export interface PlaceContext extends Pick<ToolContext, "agent" | "agents" | "files" | "roomId"> {
+  readonly rooms: Pick<Rooms, "humans">;
 }
 
 export interface ToolOutcome {
@@ -117,15 +124,15 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
    */
   readonly sendsTo?: (
     input: z.output<z.ZodObject<Shape>>,
-    context: Pick<ToolContext, "files" | "roomId">,
-  ) => RoomId | undefined;
+    context: PlaceContext,
+  ) => RoomId | undefined | Promise<RoomId | undefined>;
   /**
    * It tells or changes something beyond the people of this conversation, so that it asks where untrusted text was
    * read. By default what updates, deletes, or sends to another place does.
    */
   readonly reachesOutside?:
     | boolean
-    | ((input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "files" | "roomId">) => boolean);
+    | ((input: z.output<z.ZodObject<Shape>>, context: PlaceContext) => boolean | Promise<boolean>);
   /** May be run again when its outcome is unknown. Where not, the outcome is reported as unknown. */
   readonly repeatable: boolean;
   /** `run` changes nothing and waits for nothing but the database: all that happens is in its outcome. */

@@ -189,7 +189,7 @@ export class Judge {
       };
       for (const sensor of sensors) {
         try {
-          const observation = await sensor.notice(scene);
+          const observation = await sensor.notice?.(scene);
           if (!observation) continue;
           meant.push({ agent, reason: observation.reason });
           break;

@@ -1,12 +1,15 @@
 import { readdir } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { AgentDirectory } from "../../src/agent/agent.ts";
 import { type Call, gate, permits, reachesOutside, type Verdict } from "../../src/agent/mode.ts";
 import { type Level, levels } from "../../src/agent/permissions.ts";
 import { type Mode, modes } from "../../src/agent/settings.ts";
 import { type AnyTool, defineTool, type OperationKind, operationKinds } from "../../src/agent/tool.ts";
 import { Rooms } from "../../src/database/rooms.ts";
-import { HOME, type RoomId, type UserId } from "../../src/lib/ids.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { type AgentName, HOME, type RoomId, type UserId } from "../../src/lib/ids.ts";
+import { silentLog } from "../../src/lib/log.ts";
 import { tool as writeFile } from "../../src/tools/fs-write-file.ts";
 import { FileSystem } from "../../src/vfs/file-system.ts";
 import { actorOf, shares } from "../support/actor.ts";
@@ -86,6 +89,11 @@ const reach: Readonly<Record<string, readonly (readonly [OperationKind, Record<s
   Schedule_List: [["read", {}, false]],
   Schedule_Remove: [["delete", { id: 1 }, true]],
   compute: [["read", { javascript: "1" }, false]],
+  delegate: [["read", { subAgent: "planner", request: "a" }, false]],
+  TellAgent: [
+    ["create", { agent: "of-ann", text: "a" }, false],
+    ["create", { agent: "of-bob", text: "a" }, true],
+  ],
 };
 /** Those that touch the agent's own affairs alone, and never ask. */
 const ownAffairs = [
@@ -147,7 +155,8 @@ onEachDatabase((database) => {
   /** The statements that the gate asked for, and what they gave: each is asked once. */
   const asked = new Map<string, ReturnType<Rooms["passage"]>>();
   let statements = 0;
-  const rooms: Pick<Rooms, "passage"> = {
+  const rooms: Pick<Rooms, "humans" | "passage"> = {
+    humans: (roomId) => new Rooms(database()).humans(roomId),
     passage(...question) {
       statements++;
       const key = JSON.stringify(question);
@@ -160,8 +169,16 @@ onEachDatabase((database) => {
     const joined = [...[...here.values(), alone, both].map((room) => [room, ann] as const), [both, bob] as const];
     for (const [roomId, userId] of joined) await setMember(database(), roomId, userId, "join");
     for (const [mode, room] of here) await new Rooms(database()).setMode(room, mode);
+    for (const [name, owner] of [
+      ["of-ann", ann],
+      ["of-bob", bob],
+    ] as const) {
+      const settings = makeAgent(name).settings;
+      await agents().seed({ name: name as AgentName, owner, persona: undefined, settings }, "test");
+    }
   });
 
+  const agents = () => new AgentDirectory(database(), systemClock, silentLog);
   const toolOf = ({ kind, own, sendsTo, reachesOutside }: Given) =>
     defineTool({
       name: "Test",
@@ -195,8 +212,10 @@ onEachDatabase((database) => {
       sources: [roomId],
       taint: [],
       files: new FileSystem(shares(database()), actorOf(agent, roomId), newKey()),
+      agents: agents(),
+      rooms,
     } as const;
-    return gate({ ...defaults, ...rest, agent, tool: toolOf(tool) }, rooms);
+    return gate({ ...defaults, ...rest, agent, tool: toolOf(tool) });
   };
 
   const tables = modes.flatMap((mode) => roomModes.flatMap((ofRoom) => bys.map((by) => ({ mode, ofRoom, by }))));
@@ -270,7 +289,8 @@ onEachDatabase((database) => {
       const files = new FileSystem(shares(database()), actorOf(agent, alone), newKey());
       const call = { roomId: alone, kind: "update", by: "model", requesters: [ann], sources: [alone] } as const;
       const tool = { ...toolOf({ kind: "update" }), ...(own !== undefined && { own }), ...(sendsTo && { sendsTo }) };
-      return gate({ ...call, taint: [], ...rest, agent, tool, level, files, input: { path, content: "" } }, rooms);
+      const given = { agent, agents: agents(), files, input: { path, content: "" }, level, rooms, tool };
+      return gate({ ...call, taint: [], ...rest, ...given });
     };
 
     it.each(modes)("is the agent's own affair where it is its scratchpad, in mode %s", async (mode) => {
@@ -337,11 +357,13 @@ onEachDatabase((database) => {
     const calls = Object.entries(reach).flatMap(([name, rows]) =>
       rows.map(([kind, given, outside]) => ({ name, kind, given, outside })),
     );
-    it.each(calls)("$name, $kind, $given reaches outside: $outside", ({ name, kind, given, outside }) => {
+    it.each(calls)("$name, $kind, $given reaches outside: $outside", async ({ name, kind, given, outside }) => {
       const input = JSON.parse(JSON.stringify(given).replaceAll("HERE", alone)) as Record<string, unknown>;
-      const files = new FileSystem(shares(database()), actorOf(makeAgent("helper"), alone), newKey());
+      const agent = makeAgent("helper");
+      const files = new FileSystem(shares(database()), actorOf(agent, alone), newKey());
       const tool = tools.find((one) => one.name === name);
-      expect(tool && reachesOutside({ tool, input, kind, files, roomId: alone })).toBe(outside);
+      const place = { agent, agents: agents(), files, roomId: alone, rooms };
+      expect(tool && (await reachesOutside({ ...place, tool, input, kind }))).toBe(outside);
     });
   });
 

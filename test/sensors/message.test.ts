@@ -61,7 +61,7 @@ const isMeant = async (situation: Situation): Promise<boolean> => {
     senderOf: async () => repliedTo,
     spokeIn: async () => spokeInThread,
   };
-  return (await sensor.notice(scene)) !== undefined;
+  return (await sensor.notice?.(scene)) !== undefined;
 };
 
 const mentions = (...userIds: string[]) => ({ "m.mentions": { user_ids: userIds } });

@@ -30,6 +30,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import type { UserId } from "../../src/lib/ids.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createChatModel } from "../../src/model/chat.ts";
+import { sensor as mailbox } from "../../src/sensors/mailbox.ts";
 import { shares } from "./actor.ts";
 import { newKey } from "./rows.ts";
 
@@ -83,6 +84,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     model,
     submodels: new Submodels(model, () => "fast"),
     interpreter: new Interpreter(),
+    sensors: [mailbox],
     schedules: new Schedules({
       table: new ScheduleTable(database),
       clock,
