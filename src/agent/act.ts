@@ -95,7 +95,7 @@ async function carryOut(
     });
     performed = await perform(state, step, id, prepared, origin);
   }
-  const { outcome, operation, card = [] } = performed;
+  const { outcome, operations = [], card = [] } = performed;
   const { sources = [], taint = [], endsTurn: ends = false, speaksIn, wakes: woken } = outcome;
   const outbox = [...(outcome.outbox ?? []), ...card];
   const result = render(functionResult(id, outcome.result));
@@ -111,7 +111,7 @@ async function carryOut(
     subAgent: frame.subAgent,
     sources,
     taint,
-    operation,
+    operations,
     ends: frame.subAgent === undefined && endsTurn(ends),
   });
   announce(state, outbox, woken);

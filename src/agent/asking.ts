@@ -38,20 +38,15 @@ async function approversIn(roomId: RoomId, { rooms, rights }: { rooms: Rooms; ri
   return humans.filter((_, index) => includesLevel(levels[index] ?? "none", "operate"));
 }
 
-/**
- * Finds out whom to ask, and how; or why nobody can be asked.
- * @param before the operation as it was asked for before, with another input
- */
+/** Finds out whom to ask, and how; or why nobody can be asked. */
 export async function askPeople(
   mind: Pick<Mind, "botUserId" | "clock" | "operations" | "rights" | "rooms">,
   call: OperationCall,
   asker: Asker,
   because: string,
-  before: Operation | undefined,
 ): Promise<Asking | { readonly refusal: string }> {
   const { agent, roomId } = asker;
-  const { id: next, parked } = await mind.operations.reserve({ agent: agent.name, roomId });
-  const id = before?.id ?? next;
+  const { id, parked } = await mind.operations.reserve({ agent: agent.name, roomId });
   if (parked >= parkedMost) {
     return { refusal: `${because}, and ${parked} turns of this conversation already wait for an approval` };
   }
@@ -87,10 +82,10 @@ export async function askPeople(
 /** The conversation's room where somebody in it may decide, or else the control room. */
 async function placeOf(
   mind: Pick<Mind, "botUserId" | "rights" | "rooms">,
-  { key, inputHash }: OperationCall,
+  { key }: OperationCall,
   { agent, roomId }: Asker,
 ): Promise<{ card: Card; approvers: readonly UserId[]; from: string | undefined } | undefined> {
-  const cardKey = digest("card", key, inputHash);
+  const cardKey = digest("card", key);
   const here = roomId === HOME ? [] : await approversIn(roomId, mind);
   if (here.length > 0) {
     return { card: { key: cardKey, roomId, sender: agent.userId }, approvers: here, from: undefined };
@@ -102,11 +97,11 @@ async function placeOf(
   return { card: { key: cardKey, roomId: control, sender: mind.botUserId }, approvers: admins, from };
 }
 
-function askedElsewhere(id: number, { key, inputHash }: OperationCall, { agent, roomId, thread }: Asker) {
+function askedElsewhere(id: number, { key }: OperationCall, { agent, roomId, thread }: Asker) {
   if (roomId === HOME) return [];
   const text = `Nobody here may approve what I am about to do (operation ${id}): I have asked those who run this bridge.`;
   const sender = agent.userId;
-  return utter({ sender, roomId, text, thread, notice: true, key: digest("asked elsewhere", key, inputHash) });
+  return utter({ sender, roomId, text, thread, notice: true, key: digest("asked elsewhere", key) });
 }
 
 /** The card that was sent for an operation; undefined where nobody was asked. */

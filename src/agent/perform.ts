@@ -3,6 +3,7 @@ import type { Operation, OperationCall, OperationRecord } from "../database/oper
 import type { OutboxDraft } from "../database/outbox.ts";
 import { Fenced } from "../database/steps.ts";
 import { messageOf } from "../lib/errors.ts";
+import { digest } from "../lib/ids.ts";
 import { render } from "../lmml/render.ts";
 import { askPeople, cardOutcome } from "./asking.ts";
 import { interrupted, Parked, partly, ShuttingDown, Stopped } from "./interruption.ts";
@@ -19,14 +20,14 @@ import {
   withSources,
 } from "./operation.ts";
 import type { TakenStep } from "./step.ts";
-import type { ToolContext, ToolOutcome } from "./tool.ts";
+import type { OperationKind, ToolContext, ToolOutcome } from "./tool.ts";
 import { type Origin, toolContext } from "./tool-context.ts";
 import { announce, type TurnState } from "./turn-state.ts";
 
 /** What has come of a call, and what is to be written of it with the step. */
 export interface Performed {
   readonly outcome: ToolOutcome;
-  readonly operation?: OperationRecord;
+  readonly operations?: readonly OperationRecord[];
   /** What the card says now by which people were asked. */
   readonly card?: readonly OutboxDraft[];
 }
@@ -37,6 +38,8 @@ interface Place {
   readonly step: TakenStep<unknown>;
   readonly callId: string;
   readonly request: OperationRequest;
+  /** What the step had asked for before its input was another. */
+  readonly replaced?: Operation | undefined;
 }
 
 /**
@@ -51,25 +54,25 @@ export async function perform(
   request: OperationRequest,
   origin: Origin,
 ): Promise<Performed> {
-  const place: Place = { state, step, callId, request };
-  const { operations } = state.mind;
-  const repeated = step.state !== undefined;
-  const known = repeated ? await operations.withKey(origin.key) : undefined;
-  if (step.state === "started" && !request.tool.repeatable) return ended(state, origin.key, unknown, known);
-  const asked = known?.askedBecause != null && known.inputHash === hashOf(request) ? known : undefined;
-  if (asked) return afterAsking(place, origin, asked);
+  const before: Place = { state, step, callId, request };
+  const known = step.state === undefined ? undefined : await state.mind.operations.ofStep(state.turn.id, step.n);
+  if (known && step.state === "started" && !request.tool.repeatable) return ended(before, rowOf(known), unknown, known);
+  const asked = known?.askedBecause == null ? undefined : known;
+  if (asked && asked.inputHash === hashOf(request)) return afterAsking(before, origin, asked);
 
+  const place: Place = { ...before, replaced: asked };
   const context = await toolContext(state.mind, origin);
-  const { kind, verdict } = await examine(repeated ? begun(request) : request, context);
+  const { kind, verdict } = await examine(step.state === undefined ? request : begun(request), context);
   const call = placed(place, describe(request, kind, context));
   switch (verdict.decision) {
     case "refuse":
-      return ended(state, origin.key, withSources(refused(request.tool, verdict.reason), context), undefined, call);
+      return ended(place, call, withSources(refused(request.tool, verdict.reason), context));
     case "ask":
-      return ask(place, call, context, verdict.reason, known);
+      return ask(place, call, context, verdict.reason);
     case "run":
-      if (!request.tool.repeatable) await state.journal.begin(step, { ...call, state: "running" });
-      return run(place, call, context, undefined);
+      if (request.tool.repeatable) return run(place, call, kind, context);
+      await state.journal.begin(step, { ...call, state: "running" });
+      return run(place, rowOf(call), kind, context);
   }
 }
 
@@ -85,7 +88,7 @@ async function afterAsking(place: Place, asked: Origin, operation: Operation): P
     throw new Parked([]);
   }
   if (decision !== "approved" || decidedBy === null)
-    return ended(state, operation.key, notAllowed(place, operation), operation);
+    return ended(place, rowOf(operation), notAllowed(place, operation), operation);
 
   let origin = asked;
   let context = await toolContext(state.mind, origin);
@@ -104,16 +107,21 @@ async function afterAsking(place: Place, asked: Origin, operation: Operation): P
     else verdict = { decision: "refuse", reason: verdict.wall };
   }
   if (verdict.decision === "refuse") {
-    return ended(state, operation.key, withSources(refused(request.tool, verdict.reason), context), operation);
+    return ended(place, rowOf(operation), withSources(refused(request.tool, verdict.reason), context), operation);
   }
   // What was to make something does not overwrite what is there by now.
-  const call = placed(place, describe(request, operation.kind, asked));
-  await state.journal.begin(step, { ...call, state: "running" });
-  return run(place, call, context, operation);
+  await state.journal.begin(step, { ...rowOf(operation), state: "running" });
+  return run(place, rowOf(operation), operation.kind, context, operation);
 }
 
-const placed = ({ state: { frame }, step, callId }: Place, call: OperationCall): OperationCall => ({
+/** What is to be written of an operation: its call, or its key alone where the call stands in its row already. */
+type Row = OperationCall | { readonly key: string; readonly tool?: never };
+
+const rowOf = ({ key }: { readonly key: string }): Row => ({ key });
+
+const placed = ({ state: { frame }, step, callId, replaced }: Place, call: OperationCall): OperationCall => ({
   ...call,
+  ...(replaced && { key: digest(call.key, call.inputHash) }),
   n: step.n,
   callId,
   ...(frame.subAgent !== undefined && { subAgent: frame.subAgent }),
@@ -126,53 +134,50 @@ function notAllowed({ request: { tool } }: Place, { state, decidedBy, decidedBec
 }
 
 /** Parks the turn with the question. */
-async function ask(
-  place: Place,
-  call: OperationCall,
-  context: ToolContext,
-  because: string,
-  before: Operation | undefined,
-): Promise<Performed> {
+async function ask(place: Place, call: OperationCall, context: ToolContext, because: string): Promise<Performed> {
   const { state, step, request } = place;
-  const asking = await askPeople(state.mind, call, context, because, before);
-  if ("refusal" in asking) {
-    return ended(state, call.key, withSources(refused(request.tool, asking.refusal), context), undefined, call);
-  }
+  const asking = await askPeople(state.mind, call, context, because);
+  if ("refusal" in asking) return ended(place, call, withSources(refused(request.tool, asking.refusal), context));
+  const { operations, card } = replacing(place);
+  const outbox = [...card, ...asking.outbox];
   const waiting = await state.journal.commit({
     n: step.n,
     name: step.name,
     result: {},
-    outbox: asking.outbox,
+    outbox,
     ephemeris: [render(asking.told)],
     sources: context.files.sources,
     taint: context.files.taint,
-    operation: { ...call, ...asking.question, state: "asked" },
+    operations: [...operations, { ...call, ...asking.question, state: "asked" }],
     asks: true,
   });
-  announce(state, asking.outbox);
+  announce(state, outbox);
   throw new Parked(waiting);
 }
 
+/** @param asked the operation, where people were asked */
 async function run(
-  { state, callId, request }: Place,
-  call: OperationCall,
+  place: Place,
+  row: Row,
+  kind: OperationKind,
   context: ToolContext,
-  asked: Operation | undefined,
+  asked?: Operation,
 ): Promise<Performed> {
-  const { clock, turns } = state.mind;
+  const { state, step, callId, request } = place;
+  const { clock, botUserId, turns } = state.mind;
   const started = clock.monotonic();
   const milliseconds = () => Math.round(clock.monotonic() - started);
   try {
-    const end = await operate(request, call.kind, context);
-    // What was begun stands in its row already.
-    const row = request.tool.repeatable && !asked ? call : undefined;
-    return ended(state, call.key, end, asked, row, milliseconds());
+    return ended(place, row, await operate(request, kind, context), asked, milliseconds());
   } catch (error) {
     if (error instanceof Parked || error instanceof Fenced || error instanceof ShuttingDown) throw error;
     const end = { state: error instanceof Stopped ? "interrupted" : "failed", error: messageOf(error) } as const;
-    const record = { ...call, ...end, milliseconds: milliseconds() };
+    const record = { ...row, ...end, milliseconds: milliseconds() };
     const entry = render(functionResult(callId, brokenOff(error)));
-    await turns.breakOff(state.turn, record, entry, asked ? cardOutcome(asked, end, state.mind.botUserId) : []);
+    await turns.breakOff(state.turn, step.n, record, {
+      entry,
+      outbox: asked ? cardOutcome(asked, end, botUserId) : [],
+    });
     throw error;
   }
 }
@@ -181,20 +186,21 @@ async function run(
 const brokenOff = (error: unknown): string =>
   error instanceof Stopped ? interrupted(error.message) : `It broke off, and so did the turn. ${partly}`;
 
-/** @param asked the operation, where people were asked @param call where it may have no row yet */
-function ended(
-  { mind }: TurnState,
-  key: string,
-  end: Ended,
-  asked: Operation | undefined,
-  call?: OperationCall,
-  milliseconds = 0,
-): Performed {
+/** @param asked the operation, where people were asked */
+function ended(place: Place, row: Row, end: Ended, asked?: Operation, milliseconds = 0): Performed {
   const { state, outcome, error } = end;
-  const record = { ...call, key, state, result: resultText(outcome), milliseconds };
+  const { operations, card } = replacing(place);
+  const record = { ...row, state, result: resultText(outcome), milliseconds, ...(error !== undefined && { error }) };
   return {
     outcome,
-    operation: { ...record, ...(error !== undefined && { error }) },
-    card: asked ? cardOutcome(asked, end, mind.botUserId) : [],
+    operations: [...operations, record],
+    card: [...card, ...(asked ? cardOutcome(asked, end, place.state.mind.botUserId) : [])],
   };
+}
+
+/** What becomes of a question that was asked for another input. */
+function replacing({ replaced, state }: Place): Required<Pick<Performed, "operations" | "card">> {
+  if (!replaced) return { operations: [], card: [] };
+  const end = { state: "refused", error: "what it was asked for is something else now" } as const;
+  return { operations: [{ key: replaced.key, ...end }], card: cardOutcome(replaced, end, state.mind.botUserId) };
 }

@@ -50,8 +50,8 @@ export interface Question {
   readonly cardKey: string;
 }
 
-/** What an operation has come to. The call may be missing where it stands in its row already. */
-export interface OperationRecord extends Partial<OperationCall>, Partial<Question> {
+/** What an operation has come to. */
+interface Progress {
   readonly key: string;
   readonly state: OperationState;
   /** What the caller was told. */
@@ -61,6 +61,11 @@ export interface OperationRecord extends Partial<OperationCall>, Partial<Questio
   /** How long it took so far. */
   readonly milliseconds?: number;
 }
+
+type NewOperation = Progress & OperationCall & Partial<Question>;
+
+/** An operation that is recorded for the first time, or, without its call, what has become of a recorded one. */
+export type OperationRecord = NewOperation | (Progress & { readonly tool?: never });
 
 export interface Operation extends Required<Omit<OperationCall, "n" | "callId" | "subAgent" | "todo">> {
   readonly id: number;
@@ -101,47 +106,51 @@ const operationColumns = `id, key, tool, kind, summary, input, input_hash as "in
   created_at as "createdAt"`;
 
 /**
- * Part of a statement, after `with` or a comma: three CTEs, which write down what operations have come to. What is
- * recorded already is brought up to date, and uses up no id.
+ * Part of a statement, after `with` or a comma; its last CTE, `recorded`, has the keys of what was written.
  * @param from the table or CTE whose row they belong to: id (of the turn, null for a person's command), agent, room_id,
  * sources, taint
  */
 export const recordOperations = (sql: Sql, records: readonly OperationRecord[], from: string) => sql`
-  operation_given as (
-    select o.*, f.id as turn_id, f.agent, f.room_id, f.sources, f.taint,
-      case when o.state not in ('asked', 'running') then now() end as ended_at,
-      case when o.state not in ('asked', 'refused', 'expired')
-        then now() - make_interval(secs => coalesce(o.milliseconds, 0) / 1000) end as started_at
-    from ${sql(from)} f, jsonb_to_recordset(${sql.json(records as unknown as Json)}) as o(key text, state text, tool text,
-      kind text, summary text, input jsonb, "inputHash" text, requesters text[], n integer, "callId" text, "subAgent" text,
-      todo integer, id bigint, "askedBecause" text, "expiresAt" timestamptz, "cardRoom" text, "cardKey" text,
-      result text, error text, milliseconds float8)
-  ), operation_known as (
-    update operations o set state = g.state, result = g.result, error = g.error,
-      started_at = coalesce(o.started_at, g.started_at),
-      ended_at = case when g.ended_at is not null then coalesce(o.ended_at, g.ended_at) end,
-      sources = g.sources, taint = g.taint,
-      input = coalesce(g.input, o.input), input_hash = coalesce(g."inputHash", o.input_hash),
-      summary = coalesce(g.summary, o.summary),
-      decision = case when coalesce(g."inputHash", o.input_hash) = o.input_hash then o.decision end,
-      asked_because = coalesce(g."askedBecause", o.asked_because), expires_at = coalesce(g."expiresAt", o.expires_at),
-      card_room = coalesce(g."cardRoom", o.card_room), card_key = coalesce(g."cardKey", o.card_key)
-    from operation_given g where o.key = g.key and o.state in ('asked', 'running', 'refused', 'expired')
-    returning o.key
-  ), operation_new as (
-    insert into operations (id, key, tool, kind, summary, input, input_hash, agent, room_id, by, requesters, sub_agent,
-      todo, turn_id, n, call_id, state, asked_because, asked_at, expires_at, card_room, card_key, started_at, ended_at,
-      result, error, sources, taint)
-    overriding system value
-    select coalesce(g.id, nextval(pg_get_serial_sequence('operations', 'id'))), g.key, g.tool, g.kind, g.summary, g.input,
-      g."inputHash", g.agent, g.room_id, case when g.turn_id is null then 'person' else 'model' end, g.requesters,
-      g."subAgent", g.todo, g.turn_id, g.n, g."callId", g.state, g."askedBecause", case when g.state = 'asked' then now() end,
-      g."expiresAt", g."cardRoom", g."cardKey", g.started_at, g.ended_at, g.result, g.error, g.sources, g.taint
-    from operation_given g
-    where g.tool is not null and not exists (select 1 from operations o where o.key = g.key)
-    on conflict (key) do nothing
-    returning key
+  ${records.map(
+    (record, index) => sql`${sql(`recorded_${index}`)} as (
+    ${record.tool === undefined ? change(sql, record, from) : insert(sql, record, from)}
+  ),`,
+  )} recorded as (
+    select null as key where false ${records.map((_, index) => sql`union all table ${sql(`recorded_${index}`)}`)}
   )`;
+
+/** The time before now at which something began; null for what has not. */
+const startOf = (sql: Sql, { milliseconds = 0, state }: OperationRecord) =>
+  state === "asked" || state === "refused" || state === "expired"
+    ? sql`null::timestamptz`
+    : sql`now() - make_interval(secs => ${milliseconds / 1_000}::float8)`;
+
+const endOf = (sql: Sql, { state }: OperationRecord) =>
+  state === "asked" || state === "running" ? sql`null::timestamptz` : sql`now()`;
+
+const insert = (sql: Sql, record: NewOperation, from: string) => sql`
+  insert into operations (id, key, tool, kind, summary, input, input_hash, agent, room_id, by, requesters, sub_agent, todo,
+    turn_id, n, call_id, state, asked_because, asked_at, expires_at, card_room, card_key, started_at, ended_at, result,
+    error, sources, taint)
+  overriding system value
+  select coalesce(${record.id ?? null}::bigint, nextval(pg_get_serial_sequence('operations', 'id'))), ${record.key},
+    ${record.tool}, ${record.kind}, ${record.summary}, ${sql.json(record.input)}::jsonb, ${record.inputHash}, f.agent, f.room_id,
+    case when f.id is null then 'person' else 'model' end, ${[...record.requesters]}::text[], ${record.subAgent ?? null},
+    ${record.todo ?? null}::integer, f.id, ${record.n ?? null}::integer, ${record.callId ?? null}, ${record.state},
+    ${record.askedBecause ?? null}, case when ${record.state === "asked"} then now() end,
+    ${record.expiresAt ?? null}::timestamptz, ${record.cardRoom ?? null}, ${record.cardKey ?? null},
+    ${startOf(sql, record)}, ${endOf(sql, record)}, ${record.result ?? null}, ${record.error ?? null}, f.sources, f.taint
+  from ${sql(from)} f
+  on conflict (key) do nothing
+  returning key`;
+
+/** What has ended stays so, but for what its caller is told of a refusal. */
+const change = (sql: Sql, record: OperationRecord, from: string) => sql`
+  update operations o set state = ${record.state}, result = ${record.result ?? null}, error = ${record.error ?? null},
+    started_at = coalesce(o.started_at, ${startOf(sql, record)}), ended_at = coalesce(o.ended_at, ${endOf(sql, record)}),
+    sources = f.sources, taint = f.taint
+  from ${sql(from)} f where o.key = ${record.key} and o.state in ('asked', 'running', 'refused', 'expired')
+  returning o.key`;
 
 /**
  * Part of a statement, after `with` or a comma: what a turn was doing, or waiting for, ends with it.
@@ -223,8 +232,9 @@ export class Operations {
     return this.#one((sql) => sql`id = ${id}`);
   }
 
-  withKey(key: string): Promise<Operation | undefined> {
-    return this.#one((sql) => sql`key = ${key}`);
+  /** What a step has come to; where it has asked anew with another input, that. */
+  ofStep(turnId: number, n: number): Promise<Operation | undefined> {
+    return this.#one((sql) => sql`turn_id = ${turnId} and n = ${n} order by id desc limit 1`);
   }
 
   /** The one whose card this event is. */

@@ -43,8 +43,8 @@ export interface StepCommit {
   readonly log?: LogState | undefined;
   /** Other agents' conversations that go on from here: agents spend the budget of the chain that the first names. */
   readonly wakes?: readonly WakeDraft[] | undefined;
-  /** What the step says of an operation. */
-  readonly operation?: OperationRecord | undefined;
+  /** What the step says of operations: its own, and one that it replaces. */
+  readonly operations?: readonly OperationRecord[];
   /** The turn ends with this step. */
   readonly ends?: boolean;
   /** The step is not done: it asks people, and the turn is parked until they have decided. */
@@ -102,7 +102,7 @@ export async function commitSteps(
   );
   const wakes = steps.flatMap((step) => step.wakes ?? []);
   const results = steps.map(({ n, name, result, asks }) => ({ n, name, result, state: asks ? "asked" : "done" }));
-  const operations = steps.flatMap(({ operation }) => operation ?? []);
+  const operations = steps.flatMap((step) => step.operations ?? []);
   const [row] = await database.run(
     (sql) => sql<{ live: boolean; waiting: Conversation[] }[]>`
         with live as (

@@ -51,6 +51,14 @@ export interface OpenTurn extends Turn {
   readonly state: "running" | "parked" | "ready";
 }
 
+/** What is said of an operation in whose middle its turn breaks off. */
+interface BreakOff {
+  /** For the ephemeris. */
+  readonly entry: string;
+  readonly subAgent: string | undefined;
+  readonly outbox: readonly OutboxDraft[];
+}
+
 const turnColumns = `id, agent, room_id as "roomId", number, reason, epoch, chain, sources, requesters, taint, started_at as "startedAt"`;
 
 const wakeColumns = `w.id, w.reason, w.event_id as "eventId", w.requester, w.note, w.sources, w.taint,
@@ -199,18 +207,21 @@ export class Turns {
    * Records an operation in whose middle the turn breaks off, with what is said of it; nothing where whoever has ended the
    * turn has recorded it.
    */
-  async breakOff(turn: Turn, operation: OperationRecord, entry: string, outbox: readonly OutboxDraft[]): Promise<void> {
+  async breakOff(
+    turn: Turn,
+    n: number,
+    operation: OperationRecord,
+    { entry, outbox, subAgent }: BreakOff,
+  ): Promise<void> {
     await this.#database.run(
       (sql) => sql`
         with mine as (
           select t.*, a.user_id from turns t join agents a on a.name = t.agent where t.id = ${turn.id} and t.epoch = ${turn.epoch}
-        ), ${recordOperations(sql, [operation], "mine")}, recorded as (
-          select mine.* from mine, (table operation_known union all table operation_new) o
-        ), sending as (
+        ), ${recordOperations(sql, [operation], "mine")}, sending as (
           ${insertOutbox(sql, outbox, "recorded", turn.id)}
         )
         insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sub_agent, sources, taint)
-        select user_id, room_id, id, ${operation.n ?? 0}, 1, ${entry}, ${operation.subAgent ?? null}, sources, taint from recorded
+        select user_id, room_id, id, ${n}, 1, ${entry}, ${subAgent ?? null}, sources, taint from mine, recorded
         on conflict do nothing`,
     );
   }

@@ -5,6 +5,7 @@ import { approval } from "./approval.ts";
 import { burst } from "./burst.ts";
 import { files } from "./files.ts";
 import { footprint } from "./footprint.ts";
+import { gate } from "./gate.ts";
 import { intake } from "./intake.ts";
 import { latency } from "./latency.ts";
 import { prefix } from "./prefix.ts";
@@ -30,6 +31,7 @@ const benches: Readonly<Record<string, Bench>> = {
   files,
   scale,
   windows,
+  gate,
   processes,
 };
 

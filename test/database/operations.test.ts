@@ -14,6 +14,7 @@ onEachDatabase((database) => {
     agent: (await addAgent(database())).name,
     roomId: newRoom(),
   });
+  const withKey = async (key: string) => (await operations().last(undefined, 50)).find((one) => one.key === key);
   const claim = async (conversation: Conversation, most = 4): Promise<ClaimedTurn> => {
     const turn = await turns().claim(conversation, most);
     if (typeof turn === "string") throw new Error(`the conversation is ${turn}`);
@@ -30,7 +31,7 @@ onEachDatabase((database) => {
     const { id } = await operations().reserve(where);
     const question = { id, askedBecause: "why not", expiresAt: new Date(), cardRoom: where.roomId, cardKey: newKey() };
     const operation: OperationRecord = { ...call({ n: 0 }), ...question, state: "asked" };
-    await turns().commit(turn, { n: 0, name: "call x", result: {}, operation, asks: true });
+    await turns().commit(turn, { n: 0, name: "call x", result: {}, operations: [operation], asks: true });
     return { conversation: where, turn, id, key: operation.key };
   };
   const by = { userId: "@judge:test" as UserId };
@@ -48,8 +49,8 @@ onEachDatabase((database) => {
         result: "a result",
       };
       const step = { n: 0, name: "call x", result: {}, sources: [turn.roomId], taint: ["@stranger:test"] };
-      await turns().commit(turn, { ...step, operation });
-      expect(await operations().withKey(operation.key)).toMatchObject({
+      await turns().commit(turn, { ...step, operations: [operation] });
+      expect(await withKey(operation.key)).toMatchObject({
         ...call({ key: operation.key, n: 0, callId: "fc1.1", todo: 3 }),
         ...conversation,
         by: "model",
@@ -66,21 +67,24 @@ onEachDatabase((database) => {
       const { turn } = await opened();
       const first = call({ n: 0 });
       await turns().begin(turn, 0, "call x", { ...first, state: "running" });
-      const begun = await operations().withKey(first.key);
-      await turns().commit(turn, { n: 0, name: "call x", result: {}, operation: { key: first.key, state: "done" } });
-      const done = await operations().withKey(first.key);
+      const begun = await withKey(first.key);
+      await turns().commit(turn, { n: 0, name: "call x", result: {}, operations: [{ key: first.key, state: "done" }] });
+      const done = await withKey(first.key);
       expect(done).toMatchObject({ id: begun?.id, state: "done", startedAt: begun?.startedAt, input: first.input });
       const next = call({ n: 1 });
-      await turns().commit(turn, { n: 1, name: "call x", result: {}, operation: { ...next, state: "done" } });
-      expect((await operations().withKey(next.key))?.id).toBe((begun?.id ?? 0) + 1);
+      await turns().commit(turn, { n: 1, name: "call x", result: {}, operations: [{ ...next, state: "done" }] });
+      expect((await withKey(next.key))?.id).toBe((begun?.id ?? 0) + 1);
     });
 
     it("written twice is one", async () => {
       const { turn } = await opened();
-      const step = { n: 0, name: "call x", result: {}, operation: { ...call({ n: 0 }), state: "done" as const } };
+      const step = { n: 0, name: "call x", result: {}, operations: [{ ...call({ n: 0 }), state: "done" as const }] };
       await turns().commit(turn, step);
-      await turns().commit(turn, { ...step, operation: { ...step.operation, state: "failed" } });
-      expect(await operations().withKey(step.operation.key)).toMatchObject({ state: "done" });
+      await turns().commit(turn, {
+        ...step,
+        operations: step.operations.map((one) => ({ ...one, state: "failed" as const })),
+      });
+      expect(await withKey(step.operations[0]?.key ?? "")).toMatchObject({ state: "done" });
     });
 
     it("of a turn that somebody else has taken over is not written", async () => {
@@ -88,7 +92,7 @@ onEachDatabase((database) => {
       await claim(conversation);
       const operation = { ...call({ n: 0 }), state: "running" as const };
       await expect(turns().begin(turn, 0, "call x", operation)).rejects.toThrow("no longer ours");
-      expect(await operations().withKey(operation.key)).toBeUndefined();
+      expect(await withKey(operation.key)).toBeUndefined();
     });
 
     it("of a person's command is written when it begins, and with what follows from it", async () => {
@@ -99,7 +103,7 @@ onEachDatabase((database) => {
       const sources = [conversation.roomId, newRoom()];
       const operation = { key: first.key, state: "done" as const, agent: conversation.agent, sources };
       await settleEvent(database(), { roomId: conversation.roomId }, { operation });
-      expect(await operations().withKey(first.key)).toMatchObject({
+      expect(await withKey(first.key)).toMatchObject({
         by: "person",
         state: "done",
         turnId: null,
@@ -248,7 +252,7 @@ onEachDatabase((database) => {
     for (let n = 0; n < 4; n++) {
       const operation = { ...call({ n }), state: "done" as const };
       keys.push(operation.key);
-      await turns().commit(turn, { n, name: "call x", result: {}, operation });
+      await turns().commit(turn, { n, name: "call x", result: {}, operations: [operation] });
     }
     expect((await operations().last(conversation, 3)).map(({ key }) => key)).toEqual(keys.slice(1));
     expect((await operations().last(undefined, 1)).map(({ key }) => key)).toEqual(keys.slice(3));

@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../support/poll.ts";
+import { newMessages, toolName, userText } from "../support/scripted-model.ts";
+import { answer, callsOf, roomOf } from "../support/sight.ts";
+import { Stage } from "../support/stage.ts";
+import type { Message, TestUser } from "../support/user.ts";
+
+describe("operations", () => {
+  let stage: Stage;
+  /** May decide, and stop; may read; may talk. */
+  let ann: TestUser;
+  let ben: TestUser;
+  let cat: TestUser;
+  beforeAll(async () => {
+    stage = await Stage.set({
+      database: "postgres",
+      permissions: {
+        "@admin:clevernet.test": "admin",
+        "@ann:clevernet.test": "operate",
+        "@ben:clevernet.test": "use",
+        "@cat:clevernet.test": "chat",
+      },
+    });
+    // Obeys whoever it is: `do 1 TOOL JSON` is called as it is written, and the result is said.
+    stage.model.on(/\bdo \d+ /, (request) => {
+      const words = newMessages(request).at(-1)?.body ?? "";
+      const [, number, name = "", json = ""] = /\bdo (\d+) (\w+) (.*)/s.exec(words) ?? [];
+      const [call] = callsOf(request);
+      return call?.result === undefined
+        ? { call: toolName(request, name), arguments: json }
+        : answer(request, `RESULT ${number}: ${call.result}`);
+    });
+    stage.model.on("think for ever", ["I think", { hang: true }]);
+    stage.model.on("what was that", (request) => answer(request, "that was that"));
+    await stage.bridge.start();
+    [ann, ben, cat] = await Promise.all([stage.user("ann"), stage.user("ben"), stage.user("cat")]);
+  });
+  afterAll(() => stage.strike());
+
+  const answerTo = (id: string) => (message: Message) =>
+    JSON.stringify(message.content["m.relates_to"] ?? {}).includes(id);
+  /** What the bridge answers to a command. */
+  const command = async (room: string, line: string, by = ann): Promise<string> =>
+    (await by.waitForMessage(room, answerTo(await by.say(room, line)))).body;
+  let calls = 0;
+  /** Has the agent call a tool; the number under which it says the result. */
+  const call = async (room: string, tool: string, input: object): Promise<number> => {
+    await ann.mention(room, stage.agentId(), `do ${++calls} ${tool} ${JSON.stringify(input)}`);
+    return calls;
+  };
+  const resultOf = async (room: string, number: number): Promise<string> => {
+    const result = `RESULT ${number}: `;
+    return (await ann.waitForMessage(room, ({ body }) => body.startsWith(result))).body.slice(result.length);
+  };
+  /** A room of Ann and the agent with a file in it. */
+  const roomWithFile = async () => {
+    const room = await stage.directRoom(ann);
+    const path = `rooms:/${room}/doomed.md`;
+    await command(room, `!write ${path} a text`);
+    return { room, path };
+  };
+  const states = async (room: string, table: "turns" | "operations" = "turns") =>
+    (await stage.query<{ state: string }>(`select state from ${table} where room_id = '${room}' order by id`)).map(
+      ({ state }) => state,
+    );
+  const parked = (room: string) =>
+    eventually(async () => (await states(room)).at(-1) === "parked", { what: "the turn to be parked" });
+  /** The newest operation of the room. */
+  const newest = async (room: string) => {
+    const [row] = await stage.query<{ id: number; tool: string; state: string }>(
+      `select id, tool, state from operations where room_id = '${room}' and tool <> 'SendMessage' order by id desc limit 1`,
+    );
+    if (!row) throw new Error("there is no operation");
+    return row;
+  };
+  const cards = async (room: string) =>
+    (await ann.messages(room)).filter(({ body, sender }) => sender === stage.agentId() && /operation \d+/i.test(body));
+  const approve = async (room: string) => command(room, `!approve ${(await newest(room)).id}`);
+
+  it("of people and of the model are listed, with what became of them", async () => {
+    const { room, path } = await roomWithFile();
+    await resultOf(room, await call(room, "FS_Read", { path }));
+    await command(room, "!cat rooms:/nowhere/x.md");
+    const list = (await command(room, "!operations")).split("\n");
+    expect(list.map((line) => line.replace(/^- \*\*\d+\*\* /, "").replace(/, for .*/, ""))).toEqual([
+      `✅ done FS_WriteFile \`${path}, a text\``,
+      `✅ done FS_Read \`${path}\``,
+      expect.stringMatching(/^✅ done SendMessage `.*RESULT/),
+      "❌ failed FS_Read `rooms:/nowhere/x.md`",
+    ]);
+    expect((await command(room, "!operations 1")).split("\n")).toHaveLength(1);
+  });
+
+  it("are shown whole, with input and result", async () => {
+    const { room } = await roomWithFile();
+    const shown = await command(room, `!operation ${(await newest(room)).id}`);
+    for (const part of ["FS_WriteFile (create), ✅ done", "a command of @ann", '"content": "a text"', "Result:"])
+      expect(shown).toContain(part);
+  });
+
+  it("are shown to nobody who may not read what their caller was shown", async () => {
+    const { room } = await roomWithFile();
+    const { id } = await newest(room);
+    await ann.invite(room, ben.id);
+    await ben.join(room);
+    await ann.waitForMembership(room, "join", ben.id);
+    await eventually(async () => (await command(room, "!operations")).includes("not everybody here may read what"), {
+      what: "the list to be closed",
+    });
+    expect(await command(room, `!operation ${id}`)).toContain("not everybody in this room may read it");
+    const other = await stage.directRoom(ben);
+    expect(await command(other, `!operation ${id}`, ben)).toContain(`There is no operation ${id} here`);
+    expect(await command(await stage.directRoom(cat), `!operation ${id}`, cat)).toContain("you need the right to use");
+  });
+
+  describe("that were asked for", () => {
+    it("wait while other turns go on, are run once when somebody approves, and then the turn goes on", async () => {
+      const { room, path } = await roomWithFile();
+      const number = await call(room, "FS_Delete", { path });
+      await parked(room);
+      expect(await command(room, "!status")).toMatch(/operation \d+ \(FS_Delete\) waits for approval, until 20/);
+      await ann.say(room, "what was that");
+      await ann.waitForMessage(room, ({ body }) => body === "that was that");
+      await approve(room);
+      expect(await resultOf(room, number)).toContain("was deleted");
+      expect(await newest(room)).toMatchObject({ tool: "FS_Delete", state: "done" });
+      expect(await cards(room)).toHaveLength(1);
+    });
+
+    /** A bridge that is killed when it has come to where it writes into the table; what it was about to write is lost. */
+    const killWhereItWrites = async (table: string, act: () => Promise<unknown>) => {
+      const lock = await stage.lock(table);
+      await act();
+      await lock.reached();
+      await stage.bridge.kill();
+      await lock.endWaiting();
+      await lock.release();
+      await stage.bridge.start();
+    };
+
+    it.each<[string, string, RegExp]>([
+      ["before the question is written", "operations", /was deleted/],
+      ["after the question", "", /was deleted/],
+      ["after the decision", "turns", /was deleted/],
+      ["when the operation has begun", "files", /outcome is unknown/],
+      ["when it is done and not recorded", "ephemeris", /outcome is unknown/],
+    ])(
+      "%s: a bridge that is killed leaves one question, one execution, one answer",
+      async (moment, table, outcome) => {
+        const { room, path } = await roomWithFile();
+        const asking = moment === "before the question is written";
+        let number = 0;
+        const ask = async () => {
+          number = await call(room, "FS_Delete", { path });
+        };
+        if (asking) {
+          // The thought is written first, and says nothing of operations.
+          await killWhereItWrites(table, ask);
+          await parked(room);
+        } else {
+          await ask();
+          await parked(room);
+        }
+        const { id } = await newest(room);
+        if (moment === "after the question") {
+          await stage.bridge.kill();
+          await stage.bridge.start();
+        }
+        if (asking || table === "") await approve(room);
+        else if (moment === "after the decision") {
+          await stage.bridge.kill();
+          await stage.query(`with d as (update operations set decision = 'approved', decided_by = '${ann.id}', decided_at = now()
+          where id = ${id} returning turn_id) update turns set state = 'ready' from d where id = d.turn_id`);
+          await stage.bridge.start();
+        } else await killWhereItWrites(table, () => ann.say(room, `!approve ${id}`));
+        expect(await resultOf(room, number)).toMatch(outcome);
+        expect(await newest(room)).toEqual({
+          id,
+          tool: "FS_Delete",
+          state: outcome.source.includes("unknown") ? "unknown" : "done",
+        });
+        expect(await cards(room)).toHaveLength(1);
+        const results = (await ann.messages(room)).filter(({ body }) => body.startsWith(`RESULT ${number}`));
+        expect(results).toHaveLength(1);
+      },
+      90_000,
+    );
+
+    it("by a person, and killed in the middle, are not repeated, and the person is told", async () => {
+      const { room, path } = await roomWithFile();
+      let event = "";
+      await killWhereItWrites("files", async () => {
+        event = await ann.say(room, `!rm ${path}`);
+      });
+      expect((await ann.waitForMessage(room, answerTo(event))).body).toContain("outcome is unknown");
+      expect(await newest(room)).toMatchObject({ tool: "FS_Delete", state: "unknown" });
+      expect(await command(room, `!cat ${path}`)).toContain("a text");
+    });
+  });
+
+  describe("that are stopped", () => {
+    const stop = async (room: string) => {
+      const started = performance.now();
+      expect(await command(room, "!stop")).toBe("Helper was stopped.");
+      await eventually(async () => !(await states(room)).includes("running"), { what: "the turn to end" });
+      return performance.now() - started;
+    };
+
+    it("with the model in the middle of an answer end within a second", async () => {
+      const room = await stage.directRoom(ann);
+      await ann.say(room, "think for ever");
+      const request = await stage.model.request((one) => roomOf(one) === room);
+      expect(await stop(room)).toBeLessThan(1_500);
+      await request.closed;
+      expect(request.aborted).toBe(true);
+    });
+
+    it("with a tool at work end within a second, are interrupted, and the agent sees that", async () => {
+      const { room, path } = await roomWithFile();
+      await call(room, "FS_Delete", { path });
+      await parked(room);
+      const lock = await stage.lock("files");
+      await approve(room);
+      await lock.reached();
+      expect(await newest(room)).toMatchObject({ state: "running" });
+      expect(await stop(room)).toBeLessThan(1_500);
+      await lock.release();
+      expect(await newest(room)).toMatchObject({ state: "interrupted" });
+      await ann.say(room, "what was that");
+      await ann.waitForMessage(room, ({ body }) => body === "that was that");
+      const seen = stage.model.requests.findLast((request) => roomOf(request) === room);
+      expect(seen && userText(seen)).toContain(`Interrupted: stopped by ${ann.id}`);
+    });
+
+    it("while they wait for an approval end, too, and cannot be approved any more", async () => {
+      const { room, path } = await roomWithFile();
+      await call(room, "FS_Delete", { path });
+      await parked(room);
+      const { id } = await newest(room);
+      expect(await stop(room)).toBeLessThan(1_500);
+      expect(await newest(room)).toMatchObject({ id, state: "interrupted" });
+      await approve(room);
+      expect(await command(room, `!cat ${path}`)).toContain("a text");
+    });
+  });
+
+  it("leave nothing unfinished", () => stage.check());
+});
