@@ -174,10 +174,8 @@ async function run(
     const end = { state: error instanceof Stopped ? "interrupted" : "failed", error: messageOf(error) } as const;
     const record = { ...row, ...end, milliseconds: milliseconds() };
     const entry = render(functionResult(callId, brokenOff(error)));
-    await turns.breakOff(state.turn, step.n, record, {
-      entry,
-      outbox: asked ? cardOutcome(asked, end, botUserId) : [],
-    });
+    const outbox = asked ? cardOutcome(asked, end, botUserId) : [];
+    await turns.breakOff(state.turn, step.n, record, { entry, outbox, subAgent: state.frame.subAgent });
     throw error;
   }
 }

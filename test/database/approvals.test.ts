@@ -42,7 +42,7 @@ onEachDatabase((database) => {
   };
   const asking = async (agent: Agent, roomId: RoomId, input = {}) => {
     const asker = { agent, roomId, thread: undefined, taint: [] };
-    return askPeople(await parts(), call({ requesters: [ben], ...input }), asker, "it would", undefined);
+    return askPeople(await parts(), call({ requesters: [ben], ...input }), asker, "it would");
   };
   /** A turn that waits for the decision on a question, with its card in the outbox. */
   const ask = async (roomId: RoomId, input = {}): Promise<Operation> => {
@@ -53,10 +53,17 @@ onEachDatabase((database) => {
     if (typeof turn === "string") throw new Error(turn);
     const asked = call({ requesters: [ben], n: 0, ...input });
     const asker = { agent, roomId, thread: undefined, taint: [] };
-    const question = await askPeople(await parts(), asked, asker, "it would", undefined);
+    const question = await askPeople(await parts(), asked, asker, "it would");
     if ("refusal" in question) throw new Error(question.refusal);
     const operation = { ...asked, ...question.question, state: "asked" as const };
-    await turns.commit(turn, { n: 0, name: "call x", result: {}, outbox: question.outbox, operation, asks: true });
+    await turns.commit(turn, {
+      n: 0,
+      name: "call x",
+      result: {},
+      outbox: question.outbox,
+      operations: [operation],
+      asks: true,
+    });
     return find(question.question.id);
   };
   const find = async (id: number): Promise<Operation> => {
