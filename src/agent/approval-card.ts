@@ -46,6 +46,7 @@ export interface CardQuestion {
 /** What has become of the question. */
 export interface CardOutcome {
   readonly id: number;
+  readonly tool: string;
   readonly summary: string;
   readonly state: "approved" | "denied" | "expired" | "done" | "failed" | "refused" | "interrupted" | "unknown";
   /** Who decided. */
@@ -98,7 +99,7 @@ export function approvalCard({ key, roomId, sender }: Card, question: CardQuesti
   const content = { ...messageContent({ markdown, thread, members: notified, key }), ...marked(id) };
   const card: OutboxDraft = { key, roomId, sender, kind: "message", content };
   const signs = input === undefined ? [denySign] : [approveSign, denySign];
-  return [card, ...signs.map((sign) => reaction(card, sign))];
+  return [card, ...signs.map((sign) => reaction(card, sign, id))];
 }
 
 /** The card says from now on what became of the question. */
@@ -122,7 +123,7 @@ export function outcomeOfCard({ key: about, roomId, sender }: Card, outcome: Car
 }
 
 /** In Markdown, for people. */
-function outcomeText({ id, summary, state, by, because }: CardOutcome): string {
+function outcomeText({ id, tool, summary, state, by, because }: CardOutcome): string {
   const whom = by ? ` by ${by}` : "";
   const why = because ? `: ${quoted(because)}` : "";
   const said = {
@@ -136,16 +137,17 @@ function outcomeText({ id, summary, state, by, because }: CardOutcome): string {
     unknown: `❓ was approved${whom}; whether it was carried out is unknown, since the bridge was interrupted`,
   }[state];
   const [sign, ...words] = said.split(" ");
-  return `${sign} **Operation ${id}** ${words.join(" ")}.\n\n${quoted(summary)}`;
+  return `${sign} **Operation ${id}** ${words.join(" ")}.\n\n${quoted(tool)}: ${quoted(summary)}`;
 }
 
-/** By which programs know a card; it addresses no agent. */
+/** By which programs know a card and its signs; they address no agent. */
 const marked = (id: number) => ({ "org.clevernet.operation": id });
 export const isCard = (content: Readonly<Record<string, unknown>>): boolean => "org.clevernet.operation" in content;
 
-const reaction = ({ key: about, roomId, sender }: OutboxDraft, sign: string): OutboxDraft => {
+const reaction = ({ key: about, roomId, sender }: OutboxDraft, sign: string, id: number): OutboxDraft => {
   const key = digest("sign", about, sign);
-  const content = { "m.relates_to": { rel_type: "m.annotation", key: sign }, "org.clevernet.key": key };
+  const relation = { "m.relates_to": { rel_type: "m.annotation", key: sign } };
+  const content = { ...relation, "org.clevernet.key": key, ...marked(id) };
   return { key, roomId, sender, kind: "reaction", about, content };
 };
 

@@ -54,9 +54,9 @@ export class Approvals {
         `Operation ${operation.id} can only be denied: its input is too long to be shown, so that nobody has seen all of it.`,
       );
     }
-    const { id, summary } = operation;
+    const { id, tool, summary } = operation;
     const card = cardOf(operation, this.#parts.botUserId);
-    const edit = card ? [outcomeOfCard(card, { id, summary, state: decision, by, because })] : [];
+    const edit = card ? [outcomeOfCard(card, { id, tool, summary, state: decision, by, because })] : [];
     const woken = await operations.decide(id, decision, { userId: by, because }, edit);
     if (!woken) throw new UserError(whatBecame((await operations.find(id)) ?? operation));
     onWoken([woken]);
@@ -75,10 +75,10 @@ export class Approvals {
     const { operations } = this.#parts;
     const woken: Conversation[] = [];
     for (const operation of await operations.overdue()) {
-      const { id, summary } = operation;
+      const { id, tool, summary } = operation;
       const card = cardOf(operation, this.#parts.botUserId);
       const told = card
-        ? [outcomeOfCard(card, { id, summary, state: "expired" }), ...this.#notice(operation, card)]
+        ? [outcomeOfCard(card, { id, tool, summary, state: "expired" }), ...this.#notice(operation, card)]
         : [];
       const conversation = await operations.decide(id, "expired", undefined, told);
       if (!conversation) continue;

@@ -118,8 +118,8 @@ export function cardOutcome(
   botUserId: UserId,
 ): OutboxDraft[] {
   const card = cardOf(operation, botUserId);
-  const { decision, decidedBy: by, id, summary } = operation;
+  const { decision, decidedBy: by, id, tool, summary } = operation;
   const told = state === "expired" || (state === "refused" && decision !== "approved");
   if (!card || told || state === "asked" || state === "running") return [];
-  return [outcomeOfCard(card, { id, summary, state, by, because: error })];
+  return [outcomeOfCard(card, { id, tool, summary, state, by, because: error })];
 }

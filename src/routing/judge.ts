@@ -80,6 +80,7 @@ export class Judge {
         return this.#judgeMessage(event, room);
       case "m.reaction":
         if (this.kindOf(event.sender) === "human") await this.#parts.reactions.react(event);
+        else if (isCard(event.content)) return {};
         return (await isAmongAgents(event, this.kindOf, this.#parts.events)) ? { shownChars: 0 } : {};
       case "m.room.redaction":
         await this.#redact(event, room);

@@ -16,7 +16,7 @@ const question: CardQuestion = {
   id: 17,
   tool: "FS_Delete",
   kind: "delete",
-  summary: "FS_Delete rooms:/!room:test/notes.md",
+  summary: "rooms:/!room:test/notes.md",
   input: { path: "rooms:/!room:test/notes.md" },
   reason: "it would delete something, and the mode is create",
   taint: [],
@@ -37,7 +37,7 @@ describe("a card", () => {
     expect(bodyOf()).toMatchInlineSnapshot(`
       "**Operation 17 waits for approval:** \`FS_Delete\` (delete)
 
-      \`FS_Delete rooms:/!room:test/notes.md\`
+      \`rooms:/!room:test/notes.md\`
 
       Why it is asked: it would delete something, and the mode is create.
 
@@ -140,6 +140,7 @@ describe("a card", () => {
 describe("the outcome", () => {
   const outcome = outcomeOfCard(card, {
     id: 17,
+    tool: "FS_Delete",
     summary: question.summary,
     state: "denied",
     by: "@ann:test" as UserId,
@@ -153,18 +154,18 @@ describe("the outcome", () => {
         "content": {
           "body": "* ❌ **Operation 17** was denied by @ann:test: \`not *this* one\`.
 
-      \`FS_Delete rooms:/!room:test/notes.md\`",
+      \`FS_Delete\`: \`rooms:/!room:test/notes.md\`",
           "format": "org.matrix.custom.html",
           "formatted_body": "<p>❌ <strong>Operation 17</strong> was denied by @ann:test: <code>not *this* one</code>.</p>
-      <p><code>FS_Delete rooms:/!room:test/notes.md</code></p>",
+      <p><code>FS_Delete</code>: <code>rooms:/!room:test/notes.md</code></p>",
           "m.mentions": {},
           "m.new_content": {
             "body": "❌ **Operation 17** was denied by @ann:test: \`not *this* one\`.
 
-      \`FS_Delete rooms:/!room:test/notes.md\`",
+      \`FS_Delete\`: \`rooms:/!room:test/notes.md\`",
             "format": "org.matrix.custom.html",
             "formatted_body": "<p>❌ <strong>Operation 17</strong> was denied by @ann:test: <code>not *this* one</code>.</p>
-      <p><code>FS_Delete rooms:/!room:test/notes.md</code></p>",
+      <p><code>FS_Delete</code>: <code>rooms:/!room:test/notes.md</code></p>",
             "m.mentions": {},
             "msgtype": "m.notice",
             "org.clevernet.key": "card",
@@ -186,9 +187,11 @@ describe("the outcome", () => {
   it.each(["approved", "denied", "expired", "done", "failed", "refused", "interrupted", "unknown"] as const)(
     "%s is told once",
     (state) => {
-      const told = () => outcomeOfCard(card, { id: 17, summary: "x", state });
+      const told = () => outcomeOfCard(card, { id: 17, tool: "x", summary: "x", state });
       expect(told().key).toBe(told().key);
-      expect(told().key).not.toBe(outcomeOfCard({ ...card, key: "other" }, { id: 17, summary: "x", state }).key);
+      expect(told().key).not.toBe(
+        outcomeOfCard({ ...card, key: "other" }, { id: 17, tool: "x", summary: "x", state }).key,
+      );
     },
   );
 });

@@ -6,7 +6,7 @@ import { cacheDir } from "../support/cache-dir.ts";
 import { all, textOf } from "../support/elements.ts";
 import { browserMissing, type Hydrogen, openHydrogen } from "../support/hydrogen.ts";
 import { toolName } from "../support/scripted-model.ts";
-import { answer, roomSeen } from "../support/sight.ts";
+import { answer, callsOf, roomSeen } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 
@@ -21,7 +21,7 @@ describe.skipIf(browserMissing)(`in Hydrogen (slow: a real browser; ${browserMis
   let room: string;
   beforeAll(async () => {
     await mkdir(screenshots, { recursive: true });
-    stage = await Stage.set({ database: "postgres" });
+    stage = await Stage.set({ database: "postgres", permissions: { "@ann:clevernet.test": "operate" } });
     await stage.bridge.start();
     ann = await stage.user("ann");
     hydrogen = await openHydrogen(stage.homeserver);
@@ -117,5 +117,24 @@ describe.skipIf(browserMissing)(`in Hydrogen (slow: a real browser; ${browserMis
     await ann.thread(room, id, "is there salt in it?");
     await message("a pinch").locator(".ReplyPreviewView").waitFor();
     await shoot("7-thread");
+  });
+
+  it("decides with a click what the agent asks, and sees on the card what became of it", async () => {
+    stage.model.on("clear the shopping list", (request) =>
+      callsOf(request).length > 0
+        ? answer(request, "it is gone")
+        : { call: toolName(request, "FS_Delete"), arguments: { path: `rooms:/${room}/list.md` } },
+    );
+    await say(`!write rooms:/${room}/list.md carrots`);
+    await message("was written").waitFor();
+    await say("clear the shopping list");
+    const card = message("waits for approval");
+    await card.getByText("✅ 1").waitFor();
+    await card.getByText("❌ 1").waitFor();
+    await shoot("8-approval");
+    await card.getByText("✅ 1").click();
+    await message("it is gone").waitFor();
+    await message("has been carried out").waitFor();
+    await shoot("9-approved");
   });
 });
