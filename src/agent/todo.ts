@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type Todo, todosMax } from "../database/todos.ts";
 import { UserError } from "../lib/errors.ts";
+import type { ToolOutcome } from "./tool.ts";
 
 /** The input by which a todo is named. */
 export const todoNumber = () => z.int32().min(1).describe("The todo's number");
@@ -14,6 +15,12 @@ export const todoName = () =>
     .max(500);
 
 export const todoNames = () => z.array(todoName()).min(1).max(todosMax);
+
+/** What a call is shown by todos. */
+export const shownBy = (todos: readonly Pick<Todo, "sources" | "taint">[]): Pick<ToolOutcome, "sources" | "taint"> => ({
+  sources: todos.flatMap(({ sources }) => sources),
+  taint: todos.flatMap(({ taint }) => taint),
+});
 
 /** Todos as text, a line each. */
 export const todoLines = (todos: readonly Todo[]): string =>

@@ -2,7 +2,7 @@ import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database } from "./connection.ts";
 import { eventColumns, type StoredEvent } from "./events.ts";
 import type { LogState } from "./steps.ts";
-import { type ShownTodo, todosShown } from "./todos.ts";
+import { type Todo, todosShown } from "./todos.ts";
 
 /** Who looks, and how much of it is taken. */
 export interface Look {
@@ -72,7 +72,7 @@ export interface Seen {
   readonly members: readonly MemberRow[];
   /** Entries from other turns, oldest first; none whose sources the audience may not read. */
   readonly ephemeris: readonly EntryRow[];
-  readonly todos: readonly ShownTodo[];
+  readonly todos: readonly Todo[];
   /** Untrusted texts that turns had read in which the agent said what is among the events. */
   readonly ownTaint: readonly string[];
   readonly log: LogState | null;

@@ -8,20 +8,22 @@ export interface Todo {
   readonly number: number;
   readonly name: string;
   readonly done: boolean;
+  /** What whoever made it had been shown, as `may_read` names it. */
+  readonly sources: readonly RoomId[];
+  /** Untrusted texts among that. */
+  readonly taint: readonly string[];
 }
 
-/** The call that makes todos. */
+/** The call that makes todos: what it had been shown, they hold. */
 interface Maker {
   /** The same for the same call, however often it is run. */
   readonly key: string;
-  /** What the caller had been shown, as `may_read` names it. */
   readonly sources: readonly RoomId[];
-  /** Untrusted texts that the caller had read. */
   readonly taint?: readonly string[];
 }
 
 /** A todo with all that was done for it. */
-export interface TodoRecord extends Omit<ShownTodo, "sources"> {
+export interface TodoRecord extends Todo {
   readonly removed: boolean;
   readonly createdAt: Date;
   readonly doneAt: Date | null;
@@ -61,13 +63,7 @@ const readable = (sql: Sql, { agent, owner, here }: Place, number?: number) => {
       where s <> ${here} and not may_read(audience_of(${here}, ${owner}), s, ${owner}))`;
 };
 
-const todoColumns = `number, name, done_at is not null as done`;
-
-/** A todo as it is shown in a turn. */
-export interface ShownTodo extends Todo {
-  readonly sources: readonly RoomId[];
-  readonly taint: readonly string[];
-}
+const todoColumns = `number, name, done_at is not null as done, sources, taint`;
 
 /** Part of a statement: the todos that are shown, as JSON. */
 export const todosShown = (sql: Sql, place: Place) => sql`
@@ -174,7 +170,7 @@ export class Todos {
     const { agent, owner, here } = place;
     const [row] = await this.#database.run(
       (sql) => sql<TodoRecord[]>`
-        select ${sql.unsafe(todoColumns)}, removed_at is not null as removed, created_at as "createdAt", done_at as "doneAt", taint, (
+        select ${sql.unsafe(todoColumns)}, removed_at is not null as removed, created_at as "createdAt", done_at as "doneAt", (
           select coalesce(jsonb_agg(to_jsonb(done) order by id), '[]') from (
             select id, tool, summary, state, result, error, sources, taint, (
               select coalesce(jsonb_agg(jsonb_build_object('roomId', m.room_id, 'eventId', m.event_id) order by m.id), '[]')

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { seatOf } from "../agent/desk.ts";
-import { noSuchTodo, todoLines, todoNumber } from "../agent/todo.ts";
+import { noSuchTodo, shownBy, todoLines, todoNumber } from "../agent/todo.ts";
 import { defineTool } from "../agent/tool.ts";
 import { beginning } from "../context/measure.ts";
 import { eventTime } from "../context/time.ts";
@@ -26,7 +26,7 @@ export const tool = defineTool({
     return {
       result: [headOf(todo), ...done].join("\n\n"),
       verbatim: true,
-      sources: operations.flatMap(({ sources }) => sources),
+      ...shownBy([todo, ...operations]),
     };
   },
 });

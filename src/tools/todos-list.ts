@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { seatOf } from "../agent/desk.ts";
-import { todoLines } from "../agent/todo.ts";
+import { shownBy, todoLines } from "../agent/todo.ts";
 import { defineTool } from "../agent/tool.ts";
 
 export const tool = defineTool({
@@ -15,6 +15,6 @@ export const tool = defineTool({
   input: z.object({}),
   async run(_, { agent, roomId, todos }) {
     const all = await todos.list(seatOf(agent, roomId));
-    return { result: all.length === 0 ? "There are no todos." : todoLines(all), verbatim: true };
+    return { result: all.length === 0 ? "There are no todos." : todoLines(all), verbatim: true, ...shownBy(all) };
   },
 });

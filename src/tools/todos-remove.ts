@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { seatOf } from "../agent/desk.ts";
-import { noSuchTodo, todoNumber } from "../agent/todo.ts";
+import { noSuchTodo, shownBy, todoNumber } from "../agent/todo.ts";
 import { defineTool } from "../agent/tool.ts";
 
 export const tool = defineTool({
@@ -16,6 +16,6 @@ export const tool = defineTool({
   async run({ id }, { agent, roomId, todos }) {
     const todo = await todos.remove(seatOf(agent, roomId), id);
     if (!todo) throw noSuchTodo(id);
-    return { result: `Removed: ${todo.number} ${todo.name}`, verbatim: true };
+    return { result: `Removed: ${todo.number} ${todo.name}`, verbatim: true, ...shownBy([todo]) };
   },
 });
