@@ -108,10 +108,10 @@ export class Commands {
       (form) => isTool(form) || form.where === "anywhere" || (form.where === "control") === (room.kind === "control"),
     );
     const family = familyOf(this.#formsHere(context), first);
-    const known = family.length > 0 ? family : [...new Set(forms.map(commandOf))].sort();
+    const known = family.length > 0 ? family : [...new Set(forms.map(commandOf))].sort((a, b) => a.localeCompare(b));
     const typed = family.length > 0 || second === undefined ? [first, second].join(" ").trim() : first;
     const words = family.length > 0 ? family : forms.flatMap(wordsFor);
-    const meant = nearest(typed, words) ?? nearest(`${first} ${second}`, words);
+    const meant = nearest(`${first} ${second ?? ""}`.trim(), words) ?? nearest(typed, words);
     const hint = meant === undefined ? "" : ` Did you mean \`${prefix}${meant}\`?`;
     const list = known.map((command) => `\`${prefix}${command}\``).join(", ");
     return `There is no command \`${prefix}${typed}\`.${hint} Commands: ${list}. \`${prefix}help\` explains them.`;

@@ -126,7 +126,7 @@ onEachDatabase((database) => {
         name: "call x",
         result: {},
         sources,
-        operation,
+        operations: [operation],
         outbox: ["", ".1"].map((part) => ({
           key: `${operation.key}${part}`,
           roomId: place.here,
