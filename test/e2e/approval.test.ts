@@ -239,6 +239,27 @@ describe("approvals", () => {
     expect(after).toBe(before);
   });
 
+  describe("🛑 on what an agent has said", () => {
+    it("ends what waits, by whomever it is done for or who may decide, and the card says so", async () => {
+      const card = await ask("FS_Delete", { path: at("two.md") });
+      const { id } = await ann.waitForMessage(room, ({ body }) => body === "I have heard you.");
+      await ben.react(room, id, "🛑");
+      await ann.react(room, id, "🛑");
+      expect(await outcome(card, "was interrupted")).toContain(`stopped by ${ann.id}`);
+      expect(await command(`!approve ${card.operation}`)).toBe(`Operation ${card.operation} was stopped.`);
+    });
+
+    it("ends what it thinks", async () => {
+      stage.model.on("think for ever", { hang: true });
+      await ann.mention(room, stage.agentId(), "think for ever");
+      const thinking = await stage.model.request("think for ever");
+      const { id } = await ann.waitForMessage(room, ({ body }) => body.startsWith("RESULT 1: "));
+      await ann.react(room, id, "🛑");
+      await thinking.closed;
+      expect(thinking.aborted).toBe(true);
+    });
+  });
+
   describe("where nobody may decide", () => {
     let bens: string;
     beforeAll(async () => {
