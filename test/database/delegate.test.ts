@@ -15,10 +15,19 @@ import { silentLog } from "../../src/lib/log.ts";
 import { tool as delegate } from "../../src/tools/delegate.ts";
 import { tool as sendMessage } from "../../src/tools/send-message.ts";
 import { onEachDatabase } from "../support/database.ts";
-import { subAgentOf } from "../support/errand.ts";
+import { errandOf, subAgentOf } from "../support/errand.ts";
 import { type MindOptions, mindOf } from "../support/mind.ts";
+import { mortal } from "../support/mortal-database.ts";
 import { newEventId, newKey, newRoom, newUser, rightsOf, setMember, wake } from "../support/rows.ts";
-import { type ModelRequest, type Reply, ScriptedModel, say, toolName, userText } from "../support/scripted-model.ts";
+import {
+  type ModelRequest,
+  type Reply,
+  ScriptedModel,
+  type Step,
+  say,
+  toolName,
+  userText,
+} from "../support/scripted-model.ts";
 
 /** Sub-agents who may delegate in a row, and one whose model is another. */
 const definitions = new Map(
@@ -43,7 +52,7 @@ onEachDatabase((database) => {
   let agent: Agent;
   let person: UserId;
   /** What the tools under test were run with, and how they go on. */
-  let runs: ToolContext[];
+  let runs: { tool: string; context: ToolContext }[];
   let goOn: (context: ToolContext) => Promise<void>;
   beforeEach(async () => {
     model = await new ScriptedModel().start();
@@ -77,7 +86,7 @@ onEachDatabase((database) => {
       repeatable,
       input: z.object({}),
       async run(_input, context) {
-        runs.push(context);
+        runs.push({ tool: name, context });
         await goOn(context);
         return {
           result: `${name} is done`,
@@ -85,8 +94,8 @@ onEachDatabase((database) => {
         };
       },
     });
-  const mind = (options: Partial<MindOptions> = {}) =>
-    mindOf(database(), {
+  const mind = (options: Partial<MindOptions> = {}, own = database()) =>
+    mindOf(own, {
       modelUrl: model.url,
       rights,
       tools: [sendMessage, delegate, toolNamed("Once", false), toolNamed("Again", true)],
@@ -94,17 +103,18 @@ onEachDatabase((database) => {
       ...options,
     });
   /** A process of its own, as far as turns are concerned. */
-  const newProcess = (options: Partial<MindOptions> = {}) => new TurnRunner(mind(options), nobodyElse, () => {});
+  const newProcess = (options: Partial<MindOptions> = {}, own = database()) =>
+    new TurnRunner(mind(options, own), nobodyElse, () => {});
   const requestsOf = (who: string) => model.requests.filter((request) => subAgentOf(request) === who);
   /** What each is to reply, the first time, the second time… */
   const script = (who: string, ...replies: Reply[]) => {
     for (const reply of replies) model.on((request) => subAgentOf(request) === who, reply, { times: 1 });
   };
   const call =
-    (tool: string, input: object = {}): Reply =>
-    (request) => ({ call: toolName(request, tool), arguments: input });
-  const handTo = (subAgent: string, request = `do ${subAgent}`): Reply => call("delegate", { subAgent, request });
-  const answer: Reply = (request) => say(request, conversation.roomId, "done", { final: true });
+    (tool: string, input: object = {}) =>
+    (request: ModelRequest): Step => ({ call: toolName(request, tool), arguments: input });
+  const handTo = (subAgent: string, request = `do ${subAgent}`) => call("delegate", { subAgent, request });
+  const answer = (request: ModelRequest): Step => say(request, conversation.roomId, "done", { final: true });
   const run = (process = newProcess()) => process.run(conversation);
   const rows = async <Row extends object>(text: string) => [...(await database().sql.unsafe<Row[]>(text))];
   const turnRow = async () => {
@@ -120,6 +130,11 @@ onEachDatabase((database) => {
   };
   const operations = () =>
     database().sql`select tool, state, sub_agent, todo from operations where agent = ${conversation.agent} order by id`;
+  const said = async () => {
+    const rows = await database().sql<{ body: string }[]>`
+      select content->>'body' as body from outbox where room_id = ${conversation.roomId} order by id`;
+    return rows.map(({ body }) => body);
+  };
   const toldTo = (who: string, n = -1) => userText(requestsOf(who).at(n) as ModelRequest);
   /** Runs until a tool is at work, and ends the process there. */
   const interrupt = async () => {
@@ -245,7 +260,7 @@ onEachDatabase((database) => {
     script("", answer);
     // What its file says by now is for those that begin now.
     await run(newProcess({ shipped: new Map() }));
-    expect(runs.map(({ key }) => key)).toEqual([runs[0]?.key, runs[1]?.key, runs[1]?.key]);
+    expect(runs.map(({ context }) => context.key)).toEqual([0, 1, 1].map((index) => runs[index]?.context.key));
     expect(model.requests.map(subAgentOf)).toEqual(["", "one", "two", "two", "two", "one", ""]);
     expect(toldTo("two")).toContain("Once is done");
     expect(toldTo("two")).toContain("Again is done");
@@ -262,6 +277,38 @@ onEachDatabase((database) => {
     await run();
     expect(runs).toHaveLength(1);
     expect(toldTo("one")).toContain(outcomeUnknown);
+  });
+
+  it("a process that dies before any statement of its own leaves nothing done or paid for twice", async () => {
+    model.onEvery((request) => {
+      const who = subAgentOf(request);
+      const told = userText(request);
+      if (who === "") return told.includes("ONE SAYS") ? answer(request) : handTo("one")(request);
+      const steps = who === "one" ? [call("Once"), handTo("two")] : [call("Again"), call("Once")];
+      return steps[errandOf(request).results.length]?.(request) ?? `${who.toUpperCase()} SAYS so`;
+    });
+    let deaths = 0;
+    for (let at = 1; ; at++) {
+      await begin({});
+      runs = [];
+      const before = model.requests.length;
+      const { database: own, died } = mortal(database(), at);
+      const end = await Promise.race([died, run(newProcess({}, own))]);
+      if (end === "died") await run();
+      expect(await turnRow(), `death ${at}`).toMatchObject({ state: "done", error: null });
+      expect(await said()).toEqual(["done"]);
+      const once = runs.filter(({ tool }) => tool === "Once");
+      const rows = await operations();
+      const unknown = rows.filter(({ state }) => state === "unknown").length;
+      expect(rows.every(({ state }) => state === "done" || state === "unknown")).toBe(true);
+      expect([unknown <= 1, once.length + unknown >= 2, once.length <= 2]).toEqual([true, true, true]);
+      expect(rows.map(({ sub_agent }) => sub_agent).filter((who) => who !== null)).toHaveLength(4);
+      // A call whose answer was not written down is made again; no other is.
+      expect(model.requests.length - before).toBeLessThanOrEqual(9);
+      if (end !== "died") break;
+      deaths += 1;
+    }
+    expect(deaths).toBeGreaterThan(20);
   });
 
   it("a sub-agent that has finished is not asked again, and what it did is passed over", async () => {
