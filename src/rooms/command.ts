@@ -171,15 +171,15 @@ async function runTool(agent: Agent, tool: AnyTool, line: string, context: Comma
   const forTool = await toolContext(context, origin);
   const { kind, verdict } = await examine(request, forTool);
   const call = describe(request, kind, origin);
+  // What must not be repeated is recorded when it begins: found there, it was under way when its process died.
+  const found = tool.repeatable ? undefined : await operations.begin(call, { agent: agent.name, roomId: event.roomId });
   const carryOut = async (): Promise<Ended> => {
-    if (verdict.decision !== "run") return refused(tool, verdict.reason);
-    const begun = tool.repeatable
-      ? undefined
-      : await operations.begin(call, { agent: agent.name, roomId: event.roomId });
-    return begun === undefined ? operate(request, kind, forTool) : unknown;
+    if (found !== undefined) return unknown;
+    return verdict.decision === "run" ? operate(request, kind, forTool) : refused(tool, verdict.reason);
   };
   const { state, outcome, error } = await carryOut();
-  const record = { ...call, state, result: resultText(outcome), milliseconds: clock.monotonic() - started };
+  const row = tool.repeatable ? call : { key: call.key };
+  const record = { ...row, state, result: resultText(outcome), milliseconds: clock.monotonic() - started };
   const sources = [event.roomId, ...(outcome.sources ?? [])];
   return {
     text: textOf(outcome, outcome.speaksIn === event.roomId),

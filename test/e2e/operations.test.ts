@@ -23,8 +23,8 @@ describe("operations", () => {
     });
     // Obeys whoever it is: `do 1 TOOL JSON` is called as it is written, and the result is said.
     stage.model.on(/\bdo \d+ /, (request) => {
-      const words = newMessages(request).at(-1)?.body ?? "";
-      const [, number, name = "", json = ""] = /\bdo (\d+) (\w+) (.*)/s.exec(words) ?? [];
+      const words = newMessages(request).map(({ body }) => body);
+      const [, number, name = "", json = ""] = /\bdo (\d+) (\w+) (.*)/.exec(words.join("\n")) ?? [];
       const [call] = callsOf(request);
       return call?.result === undefined
         ? { call: toolName(request, name), arguments: json }
@@ -74,7 +74,7 @@ describe("operations", () => {
     return row;
   };
   const cards = async (room: string) =>
-    (await ann.messages(room)).filter(({ body, sender }) => sender === stage.agentId() && /operation \d+/i.test(body));
+    (await ann.messages(room)).filter(({ content }) => content["org.clevernet.operation"] && !content["m.new_content"]);
   const approve = async (room: string) => command(room, `!approve ${(await newest(room)).id}`);
 
   it("of people and of the model are listed, with what became of them", async () => {
@@ -99,7 +99,9 @@ describe("operations", () => {
   });
 
   it("are shown to nobody who may not read what their caller was shown", async () => {
-    const { room } = await roomWithFile();
+    // The agent is shown Ann's other rooms as well, while she is alone with it.
+    const { room, path } = await roomWithFile();
+    await resultOf(room, await call(room, "FS_Read", { path }));
     const { id } = await newest(room);
     await ann.invite(room, ben.id);
     await ben.join(room);
@@ -201,7 +203,7 @@ describe("operations", () => {
   describe("that are stopped", () => {
     const stop = async (room: string) => {
       const started = performance.now();
-      expect(await command(room, "!stop")).toBe("Helper was stopped.");
+      expect(await command(room, "!stop")).toBe("helper was stopped.");
       await eventually(async () => !(await states(room)).includes("running"), { what: "the turn to end" });
       return performance.now() - started;
     };
