@@ -1,4 +1,5 @@
 import { systemEvent } from "../context/ephemeris.ts";
+import { UserError } from "../lib/errors.ts";
 import type { EventId } from "../lib/ids.ts";
 import { render } from "../lmml/render.ts";
 import type { SubAgents } from "./subagent.ts";
@@ -22,6 +23,8 @@ export async function wakeToDelegate(
   now: Date,
 ): Promise<ToolOutcome> {
   await subAgents.called(agent, name);
+  if (agent.pausedAt !== null)
+    throw new UserError(`${agent.displayName} is paused. Those who run this bridge can let it go on.`);
   const note = `${requester} has given you a command to delegate in the message ${chain}: call the function delegate for the sub-agent ${name} with what the message says, and then tell the room what came of it.`;
   return {
     result: `${agent.displayName} delegates it to ${name} and will answer here.`,

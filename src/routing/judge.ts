@@ -119,7 +119,7 @@ export class Judge {
     if (agentsHere.length === 0 && !room.botJoined) return effects;
     if (sender === "human" && message.msgtype === "m.text") {
       const said = await this.#parts.command({ event, message, room, agentsHere });
-      if (said) return { ...effects, ...said };
+      if (said) return { ...effects, ...this.#admitted(said, event, agentsHere) };
       if (await this.#parts.reactions.reply(event, message)) return effects;
       if (agentsHere.length === 0 && room.kind === "chat") {
         return { ...effects, outbox: await this.#parts.bot.onMessage(approachOf(event)) };
@@ -156,6 +156,18 @@ export class Judge {
       }),
     );
     return { ...effects, wakes, outbox: paused, ...(cause.byAgent && { spendsChain: cause.chain }) };
+  }
+
+  /** What a command does: nothing, where it would wake agents faster than is good. */
+  #admitted<Done extends Pick<Effects, "wakes" | "outbox">>(
+    done: Done,
+    event: StoredEvent,
+    [agent]: readonly Agent[],
+  ): Done | Pick<Effects, "outbox"> {
+    if (!done.wakes?.length) return done;
+    const admission = this.#parts.throttle.admit(event.sender, event.roomId);
+    if (admission === "admitted") return done;
+    return { outbox: agent && admission === "told" ? tooFast(agent, event) : [] };
   }
 
   /** A human's message begins a chain; an agent's goes on with the one its turn belongs to. */

@@ -118,6 +118,24 @@ describe("what may be spent", () => {
     expect(await notices(ben, room, /faster/)).toHaveLength(1);
   }, 120_000);
 
+  it("commands that wake agents count as messages do", async () => {
+    const room = await stage.directRoom(admin);
+    const events = Array.from({ length: 3 * limit }, (_, n) => ({
+      event_id: `$command${n}:${room}`,
+      room_id: room,
+      sender: admin.id,
+      type: "m.room.message",
+      origin_server_ts: Date.now(),
+      content: { msgtype: "m.text", body: `!delegate clerk look ${n}` },
+    }));
+    expect(await push(stage, `commands ${room}`, events)).toBe(200);
+    await admin.waitForMessage(room, ({ body }) => /faster/.test(body));
+    await stage.check();
+    expect(await count(stage, `wakes where room_id = '${room}'`)).toBeLessThan(2 * limit);
+    expect(await count(stage, `operations where room_id = '${room}' and tool = 'delegate'`)).toBeLessThan(2 * limit);
+    expect(await notices(admin, room, /faster/)).toHaveLength(1);
+  });
+
   it("of a thousand messages of many people as many are answered as the room's budget allows, and the room is told once", async () => {
     const [room, other] = [await stage.directRoom(ben), await stage.directRoom(ann)];
     const people = Array.from({ length: 50 }, (_, n) => `@flood${n}:clevernet.test`);
