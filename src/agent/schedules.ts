@@ -138,7 +138,10 @@ export class Schedules {
 function wakeOf({ agent, id, madeBy, nextAt, roomId, sources, taint, text }: DueSchedule): WakeDraft {
   const key = `schedule:${id}:${nextAt.toISOString()}`;
   const tainted = taint.length > 0;
-  const note = element("systemEvent", { timestamp: eventTime(nextAt), schedule: id, madeBy, tainted }, text);
+  // The agent is told where it works now: nothing new in the room says so.
+  const place = roomId === HOME ? {} : { roomId };
+  const attributes = { timestamp: eventTime(nextAt), schedule: id, madeBy, ...place, tainted };
+  const note = element("systemEvent", attributes, text);
   return {
     key,
     agent,

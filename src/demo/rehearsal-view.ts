@@ -23,7 +23,10 @@ export interface View {
   readonly textSpeaks: boolean;
 }
 
-/** Wakes of the home conversation: what is new in the rooms is answered by the conversations there. */
+/**
+ * Wakes of the home conversation: what is new in the rooms is answered by the conversations there. What was scheduled in
+ * a room names it.
+ */
 const wakesAtHome = new Set(["timer", "default mode", "schedule", "mailbox"]);
 
 const within = (parents: readonly Element[], name: string): Element[] =>
@@ -64,7 +67,8 @@ export const readView = (messages: readonly Message[]): View | undefined => {
     "newEvents",
   );
   const [wake] = within(turn, "timestamp");
-  const atHome = wake !== undefined && wakesAtHome.has(attribute(wake, "wakeReason"));
+  const scheduled = within(turn, "systemEvent").some((event) => attribute(event, "roomId") !== "");
+  const atHome = wake !== undefined && wakesAtHome.has(attribute(wake, "wakeReason")) && !scheduled;
   const [first] = atHome ? [] : rooms;
   const roomId = first && attribute(first, "roomId") !== "ephemeris" ? attribute(first, "roomId") : undefined;
   const own = rooms.filter((room) => attribute(room, "roomId") === roomId);

@@ -84,7 +84,7 @@ onEachDatabase((database) => {
           reason: "schedule",
           requester: ann,
           chain: key,
-          note: `<systemEvent timestamp="${timestamp}" schedule="${id}" madeBy="${ann}" tainted>water &lt;the> plants</systemEvent>`,
+          note: `<systemEvent timestamp="${timestamp}" schedule="${id}" madeBy="${ann}" roomId="${roomId}" tainted>water &lt;the> plants</systemEvent>`,
           taint: ["@eve:test"],
         },
       ]);
