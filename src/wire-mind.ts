@@ -15,6 +15,7 @@ import { Toolbox } from "./agent/toolbox.ts";
 import { View } from "./agent/view.ts";
 import { Interpreter } from "./compute/interpreter.ts";
 import { Budgets } from "./database/budgets.ts";
+import { Chains } from "./database/chains.ts";
 import type { Database } from "./database/connection.ts";
 import { Knowledge } from "./database/knowledge.ts";
 import { MediaTable } from "./database/media.ts";
@@ -101,6 +102,7 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
       (agent) => agent.settings.submodel ?? live.current.model.submodel ?? view.modelOf(agent),
     ),
     interpreter: new Interpreter(),
+    chains: new Chains(database),
     sensors: await loadAll<Sensor>("sensors", "sensor"),
     schedules: new Schedules({ ...given, table: new ScheduleTable(database) }),
     book,

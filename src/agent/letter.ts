@@ -13,14 +13,14 @@ import type { Origin } from "./tool-context.ts";
  * @throws UserError where the chain has nothing left, or nothing notices letters
  */
 export async function deliver(
-  { sensors, turns }: Pick<Mind, "sensors" | "turns">,
+  { chains, sensors }: Pick<Mind, "chains" | "sensors">,
   { agent, by, chain, key, taint }: Origin,
   letter: Omit<Letter, "from">,
 ): Promise<WakeDraft> {
   const { onBehalfOf, to } = letter;
   const observation = sensors.flatMap((sensor) => sensor.receive?.({ ...letter, from: agent }) ?? [])[0];
   if (!observation) throw new UserError(`${to.name} has no mailbox: no sensor of this bridge notices letters.`);
-  if (by === "model" && (await turns.chainLeft(chain)) <= 0)
+  if (by === "model" && (await chains.left(chain)) <= 0)
     throw new UserError(
       "too many turns of agents go back to one message by a person. Only a person can go on from here.",
     );

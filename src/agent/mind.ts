@@ -1,4 +1,5 @@
 import type { Interpreter } from "../compute/interpreter.ts";
+import type { Chains } from "../database/chains.ts";
 import type { History } from "../database/history.ts";
 import type { Knowledge } from "../database/knowledge.ts";
 import type { MediaTable } from "../database/media.ts";
@@ -42,6 +43,7 @@ export interface Mind {
   readonly windows: WindowParts;
   readonly media: MediaTable;
   readonly uploads: Uploads;
+  readonly chains: Chains;
   readonly turns: Turns;
   readonly operations: Operations;
   readonly renders: Renders;

@@ -73,6 +73,7 @@ export async function toolContext(
   mind: Pick<
     Mind,
     | "botUserId"
+    | "chains"
     | "clock"
     | "directory"
     | "files"
@@ -85,7 +86,6 @@ export async function toolContext(
     | "subAgents"
     | "submodels"
     | "todos"
-    | "turns"
     | "uploads"
     | "windows"
   >,

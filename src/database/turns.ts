@@ -3,7 +3,7 @@ import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database } from "./connection.ts";
 import { endOperations, type OperationRecord, recordOperations } from "./operations.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
-import { type Conversation, chainBudget } from "./routing.ts";
+import type { Conversation } from "./routing.ts";
 import { commitSteps, Fenced, type Step, type StepCommit } from "./steps.ts";
 import { endWindows } from "./windows.ts";
 
@@ -275,15 +275,6 @@ export class Turns {
         order by id desc limit 1`,
     );
     return row;
-  }
-
-  /** How many more turns agents may cause in a chain. */
-  async chainLeft(chain: string): Promise<number> {
-    const [row] = await this.#database.run(
-      (sql) => sql<{ left: number }[]>`
-        select ${chainBudget}::integer - coalesce((select spent from chains where root = ${chain}), 0) as left`,
-    );
-    return row?.left ?? 0;
   }
 
   /** Conversations whose open turn belongs to a runner of this name that died before. */

@@ -15,6 +15,7 @@ import { Toolbox } from "../../src/agent/toolbox.ts";
 import { View } from "../../src/agent/view.ts";
 import { Interpreter } from "../../src/compute/interpreter.ts";
 import { Budgets } from "../../src/database/budgets.ts";
+import { Chains } from "../../src/database/chains.ts";
 import type { Database } from "../../src/database/connection.ts";
 import { History } from "../../src/database/history.ts";
 import { Knowledge } from "../../src/database/knowledge.ts";
@@ -84,6 +85,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     model,
     submodels: new Submodels(model, () => "fast"),
     interpreter: new Interpreter(),
+    chains: new Chains(database),
     sensors: [mailbox],
     schedules: new Schedules({
       table: new ScheduleTable(database),
