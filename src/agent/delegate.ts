@@ -16,6 +16,8 @@ import type { Delegation, Frame, TurnState } from "./turn-state.ts";
 const depthMost = 3;
 /** Steps of one sub-agent. */
 const stepsMost = 10;
+/** Once its journal is as long, nothing more is delegated in a turn: sub-agents multiply what its own limit allows. */
+const journalMost = 200;
 
 /**
  * Has a sub-agent do something within the turn of its agent: with its own prompt, tools and steps, and with the turn's
@@ -40,9 +42,13 @@ export async function delegate(
   }
 }
 
-async function findSubAgent({ mind, agent, frame }: TurnState, name: string): Promise<SubAgent> {
+async function findSubAgent({ mind, agent, frame, journal }: TurnState, name: string): Promise<SubAgent> {
+  const instead = "Do it yourself, or say what is left.";
   if (depthOf(frame) === depthMost) {
-    throw new UserError(`at most ${depthMost} sub-agents work for each other. Do it yourself, or say what is left.`);
+    throw new UserError(`at most ${depthMost} sub-agents work for each other. ${instead}`);
+  }
+  if (journal.length > journalMost) {
+    throw new UserError(`this turn has had ${journalMost} steps, and delegates nothing more. ${instead}`);
   }
   return mind.subAgents.called(agent, name, frame.delegates);
 }

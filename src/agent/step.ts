@@ -26,6 +26,11 @@ export class Journal {
     return this.#written.get(this.#next)?.state === "done";
   }
 
+  /** How many steps there are so far. */
+  get length(): number {
+    return this.#next;
+  }
+
   /** Passes over steps that are part of one that is finished. */
   skip(count: number): void {
     this.#next += count;

@@ -353,6 +353,17 @@ onEachDatabase((database) => {
     expect(toldTo("")).toMatch(/its limit of 10 steps before it was done\.\s+The last that it wrote:\s+Step 9\./);
   });
 
+  it("a turn of two hundred steps delegates nothing more", async () => {
+    const all = (request: ModelRequest) => Array.from({ length: 10 }, () => handTo("one")(request));
+    script("", all, all, all, all, all, all, all, answer);
+    model.on((request) => subAgentOf(request) === "one", "One is done.");
+    await run();
+    const results = (await operations()).filter(({ tool }) => tool === "delegate").map(({ state }) => state);
+    expect(results.filter((state) => state === "done").length).toBe(64);
+    expect(results.slice(64)).toEqual(Array.from({ length: 6 }, () => "failed"));
+    expect(toldTo("")).toContain("this turn has had 200 steps");
+  });
+
   it("one whose model does not answer fails alone", async () => {
     script("", handTo("four"), answer);
     model.on(({ body }) => body.model === "other", { status: 401 });
