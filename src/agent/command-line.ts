@@ -122,11 +122,15 @@ export function helpFor(form: Commandable, prefix: string): string {
 /** Named without a value. */
 const isSwitch = (schema: FieldSchema | undefined): boolean => schema?.type === "boolean";
 
-const positionalFields = (form: Commandable): string[] => [...formOf(form.input).required, ...(form.positional ?? [])];
+/** In the order in which they are given. */
+export const positionalFields = (form: Pick<Commandable, "input" | "positional">): string[] => [
+  ...formOf(form.input).required,
+  ...(form.positional ?? []),
+];
 
 const firstWord = (text: string): { text: string; length: number } => {
-  const [whole = "", quoted] = /^"([^"]*)"(?=\s|$)|^\S+/.exec(text) ?? [];
-  return { text: quoted ?? whole, length: whole.length };
+  const [whole = "", double, single] = /^"([^"]*)"(?=\s|$)|^'([^']*)'(?=\s|$)|^\S+/.exec(text) ?? [];
+  return { text: double ?? single ?? whole, length: whole.length };
 };
 
 /**

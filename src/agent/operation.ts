@@ -6,6 +6,7 @@ import { digest } from "../lib/ids.ts";
 import { canonicalJson, isObject } from "../lib/json.ts";
 import { render } from "../lmml/render.ts";
 import type { Agent } from "./agent.ts";
+import { positionalFields } from "./command-line.ts";
 import { seatOf } from "./desk.ts";
 import { gate, type Verdict } from "./mode.ts";
 import type { AnyTool, OperationKind, ToolContext, ToolOutcome } from "./tool.ts";
@@ -128,7 +129,7 @@ export function describe(
     key,
     tool: tool.name,
     kind,
-    summary: oneLine(tool.summarise?.(input) ?? valuesOf(tool, input)),
+    summary: oneLine(valuesOf(tool, input)),
     input: input as Json,
     inputHash: hashOf({ tool, input }),
     requesters,
@@ -143,12 +144,14 @@ export const hashOf = ({ tool, input }: Pick<OperationRequest, "tool" | "input">
 /** What the caller is told, as text. */
 export const resultText = ({ result }: ToolOutcome): string => (typeof result === "string" ? result : render(result));
 
-/** The input's values, in the order of its fields. */
-const valuesOf = (tool: AnyTool, input: Readonly<Record<string, unknown>>): string =>
-  Object.keys(tool.input.shape)
+/** The values that a command would give by position; of an input that has none, all. */
+function valuesOf(tool: AnyTool, input: Readonly<Record<string, unknown>>): string {
+  const fields = positionalFields(tool).filter((field) => input[field] !== undefined);
+  return (fields.length > 0 ? fields : Object.keys(tool.input.shape))
     .flatMap((field) => input[field] ?? [])
     .map((value) => (typeof value === "string" ? value : (JSON.stringify(value) ?? "")))
     .join(", ");
+}
 
 const oneLine = (text: string): string => {
   const line = text

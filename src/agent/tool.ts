@@ -139,8 +139,6 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly immediate?: boolean;
   /** Every field is described: the model and people read it. */
   readonly input: z.ZodObject<Shape>;
-  /** The call in one line, for people's lists; without it, the values of its input. */
-  readonly summarise?: (input: z.output<z.ZodObject<Shape>>) => string;
   /** Throws a `UserError` for what the caller can mend. */
   readonly run: (
     input: z.output<z.ZodObject<Shape>>,

@@ -67,6 +67,7 @@ describe("a command line", () => {
     ["by position, the last takes the rest", "5 Mia likes  tea", { importance: 5, fact: "Mia likes  tea" }],
     ["named before the text", "--topic tea 5 Mia", { topic: "tea", importance: 5, fact: "Mia" }],
     ["named with =", "--topic=tea 5 Mia", { topic: "tea", importance: 5, fact: "Mia" }],
+    ["named with single quotes", "--topic 'green tea' 5 Mia", { topic: "green tea", importance: 5, fact: "Mia" }],
     ["named with quotes", '--topic "green tea" 5 Mia', { topic: "green tea", importance: 5, fact: "Mia" }],
     ["a switch", "--loud 5 Mia", { loud: true, importance: 5, fact: "Mia" }],
     ["a switch with a value", "--loud=no 5 Mia", { loud: false, importance: 5, fact: "Mia" }],
