@@ -26,7 +26,7 @@ describe("files", () => {
     });
     // Obeys whoever it is: `do 1 TOOL JSON` is called as it is written, and the result is said.
     stage.model.on(/\bdo \d+ /, (request) => {
-      const words = newMessages(request).at(-1)?.body ?? "";
+      const words = newMessages(request).findLast(({ body }) => /\bdo \d+ /.test(body))?.body ?? "";
       const [, number, name = "", json = ""] = /\bdo (\d+) (\w+) (.*)/s.exec(words) ?? [];
       const [call] = callsOf(request);
       return call
@@ -56,6 +56,14 @@ describe("files", () => {
     await (where === shared ? by.mention(where, stage.agentId(), words) : by.say(where, words));
     const result = `RESULT ${calls}: `;
     return (await by.waitForMessage(where, ({ body }) => body.startsWith(result))).body.slice(result.length);
+  };
+  /** The same where people are asked first, and Ann says no. Returns the card and what the model is told. */
+  const denied = async (tool: string, input: object, { by = ann, where = own } = {}) => {
+    const told = call(tool, input, { by, where });
+    const isCard = ({ body }: Message) => body.includes("waits for approval") && body.includes(tool);
+    const { body: card } = await ann.waitForMessage(where, isCard);
+    await ann.say(where, `!deny ${/Operation (\d+)/.exec(card)?.[1]} not now`);
+    return { card, told: await told };
   };
   const at = (name: string, room = own) => `rooms:/${room}/${name}`;
 
@@ -124,9 +132,9 @@ describe("files", () => {
       );
       expect(await call("FS_Read", { path: at("by-model.txt") })).toBe("one two");
       expect(await call("FS_Stat", { path: at("by-model.txt") })).toContain(`owner: ${stage.agentId()}`);
-      expect(await call("FS_Delete", { path: at("by-model.txt") })).toContain(
-        "it would delete something, and your mode is update",
-      );
+      const { card, told } = await denied("FS_Delete", { path: at("by-model.txt") });
+      expect(card).toContain("it would delete something, and the mode here is update");
+      expect(told).toContain("FS_Delete was not carried out");
     });
 
     it("are not overwritten when they have changed since they were read", async () => {
@@ -161,9 +169,9 @@ describe("files", () => {
       const path = at("of-all.txt", shared);
       await command(`!write ${path} for all of us`, { where: shared });
       expect(await call("FS_Read", { path }, { by: ben, where: shared })).toBe("for all of us");
-      expect(await call("FS_WriteFile", { path, content: "ben was here" }, { by: ben, where: shared })).toContain(
-        "right to operate",
-      );
+      const { card } = await denied("FS_WriteFile", { path, content: "ben was here" }, { by: ben, where: shared });
+      expect(card).toContain("right to operate");
+      expect(await command(`!cat ${path}`, { where: shared })).toContain("for all of us");
       expect(await command(`!rm ${path}`, { by: ben, where: shared })).toContain("right to operate");
     });
   });
