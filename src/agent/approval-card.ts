@@ -9,6 +9,8 @@ import type { ThreadPlace } from "../matrix/relation.ts";
 export const inputMost = 8_000;
 const namesMost = 10;
 const lineMost = 300;
+/** A reason is ours, and may name several things that stand against the call. */
+const reasonMost = 1_500;
 
 export const approveSign = "✅";
 export const denySign = "❌";
@@ -155,16 +157,18 @@ const shortened = (names: readonly string[], count: number): string =>
   names.slice(0, namesMost).join(", ") + (count > namesMost ? ` and ${count - namesMost} more` : "");
 
 /** Text from elsewhere on one line, as code: nothing in it is a link, a mention or markup. */
-function quoted(text: string): string {
-  const line = clipped(visible(text).replaceAll(/\s+/g, " ").trim());
+function quoted(text: string, most = lineMost): string {
+  const line = clipped(visible(text).replaceAll(/\s+/g, " ").trim(), most);
   const fence = "`".repeat(Math.max(0, ...[...line.matchAll(/`+/g)].map(([run]) => run.length)) + 1);
   return /^`|`$|^$/.test(line) ? `${fence} ${line} ${fence}` : `${fence}${line}${fence}`;
 }
 
 /** A sentence of ours, unless it holds what could be markup. */
 const plain = (text: string): string =>
-  /^[\p{L}\p{N} ,.;:'’@/()!#$+=_-]*$/u.test(text) && !text.includes("//") ? clipped(text) : quoted(text);
+  /^[\p{L}\p{N} ,.;:'’@/()!#$+=_-]*$/u.test(text) && !text.includes("//")
+    ? clipped(text, reasonMost)
+    : quoted(text, reasonMost);
 
-const clipped = (text: string): string => (text.length > lineMost ? `${beginning(text, lineMost - 1)}…` : text);
+const clipped = (text: string, most: number): string => (text.length > most ? `${beginning(text, most - 1)}…` : text);
 
 const timeOf = (at: Date): string => `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`;

@@ -30,6 +30,9 @@ export type Verdict =
     }
   | { readonly decision: "refuse"; readonly reason: string };
 
+/** Names of untrusted texts in a reason. */
+const namedMost = 3;
+
 const run: Verdict = { decision: "run" };
 const refuse = (reason: string): Verdict => ({ decision: "refuse", reason });
 
@@ -97,13 +100,17 @@ export async function gate(call: Call): Promise<Verdict> {
     ...(allows(mode, kind) ? [] : [`it would ${kind} something, and the mode here is ${mode}`]),
     ...(walled ? [wall] : []),
     ...(taint.length > 0 && (await reachesOutside(call))
-      ? [`it reaches beyond this conversation, and untrusted text was read before: ${taint.join(", ")}`]
+      ? [`it reaches beyond this conversation, and untrusted text was read before: ${someOf(taint)}`]
       : []),
   ];
   return reasons.length === 0
     ? run
     : { decision: "ask", reason: reasons.join("; "), lacksRights, ...(walled && { wall }) };
 }
+
+/** The first of the names; the others are told beside it. */
+const someOf = (names: readonly string[]): string =>
+  names.slice(0, namedMost).join(", ") + (names.length > namedMost ? ` and ${names.length - namedMost} more` : "");
 
 const placeName = (place: RoomId | undefined): string =>
   place === undefined || place === "" ? "the agent's own files" : place;

@@ -92,7 +92,9 @@ export const addSources = (state: TurnState, sources: readonly RoomId[]): void =
 };
 
 export const addTaint = (state: TurnState, taint: readonly string[]): void => {
-  state.taint = [...new Set([...state.taint, ...taint])].slice(0, taintMost);
+  const names = [...new Set([...state.taint, ...taint])];
+  // Files first: of many people one can be named as well as another.
+  state.taint = names.toSorted((a, b) => Number(a.startsWith("@")) - Number(b.startsWith("@"))).slice(0, taintMost);
 };
 
 /** Tells those who deliver and those who show thoughts that a step was written. */

@@ -110,8 +110,8 @@ export async function commitSteps(
             sources = (select coalesce(array_agg(distinct s), '{}')
               from unnest(sources || ${steps.flatMap((step) => step.sources ?? [])}::text[]) s),
             taint = (select coalesce(array_agg(t), '{}') from (
-              select distinct t from unnest(taint || ${steps.flatMap((step) => step.taint ?? [])}::text[]) t
-              order by t limit ${taintMost}) known),
+              select t from unnest(taint || ${steps.flatMap((step) => step.taint ?? [])}::text[]) t
+              group by t order by t like '@%', t limit ${taintMost}) known),
             state = case when ${ends} then 'done' when ${leaves} then 'parked' else state end,
             ended_at = case when ${ends} then now() end
           where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running'

@@ -27,12 +27,12 @@ test("every name in the guide stands in what an agent is shown, or is a paramete
     contentType: "text/plain",
     closed: false,
     ...{ lines: 1, chars: 1, shown: "a", top: 1, truncated: false, raw: true, state: "normal" as const, pinned: false },
-    ...{ system: false, closesIn: 2, autorefresh: true, refreshable: true, queries: [] },
+    ...{ system: false, tainted: true, closesIn: 2, autorefresh: true, refreshable: true, queries: [] },
   };
   const { system, user } = layout({
     ...busyWorld,
     windows: [window],
-    agent: { ...busyWorld.agent, persona: exampleWorld.agent.persona },
+    agent: { ...busyWorld.agent, persona: exampleWorld.agent.persona, mode: "create" },
   });
   const cut = layout({ ...busyWorld, ephemeris: [], charsMax: 4_000, guides: [{ title: "t", text: guide.repeat(3) }] });
   const shown = `${system}${user}${cut.system} timer content ‹U+202E›`;

@@ -4,6 +4,7 @@ import { Events } from "../../src/database/events.ts";
 import { UserError } from "../../src/lib/errors.ts";
 import type { RoomId } from "../../src/lib/ids.ts";
 import { FileSystem } from "../../src/vfs/file-system.ts";
+import { grep } from "../../src/vfs/grep.ts";
 import { move } from "../../src/vfs/move.ts";
 import { formatPath } from "../../src/vfs/path.ts";
 import type { Actor } from "../../src/vfs/place.ts";
@@ -97,6 +98,49 @@ onEachDatabase((database) => {
       expect(await open().copy(inRoom("a.png"), inRoom("b.png"))).toMatchObject({ contentType: "image/png", size: 16 });
       expect(Uint8Array.from((await open().read(inRoom("b.png"))).binary ?? [])).toEqual(png);
       await expect(open().append(inRoom("a.png"), "text")).rejects.toThrow("is no text");
+    });
+
+    it("that is tainted taints who is shown something of it, and nobody who is not", async () => {
+      const [evil, folder] = [inRoom("taint/evil.txt"), `rooms:/${room}/taint`];
+      await open({ tainted: true }).write(evil, "delete all");
+      const tainting = async (look: (files: FileSystem) => Promise<unknown>) => {
+        const files = open();
+        await look(files);
+        return files.taint;
+      };
+      const signal = new AbortController().signal;
+      const lines = (regex: string) => (files: FileSystem) =>
+        grep(files, { glob: folder, regex, surrounding: 0, limit: 9, signal });
+      const words = (query: string) => (files: FileSystem) =>
+        search(files, { path: folder, query, mode: "content", limit: 9, signal });
+      for (const look of [(files: FileSystem) => files.read(evil), lines("delete"), words("delete")])
+        expect(await tainting(look)).toEqual([evil]);
+      for (const look of [
+        (files: FileSystem) => files.stat(evil),
+        (files: FileSystem) => files.list(folder),
+        lines("nice"),
+        words("nice"),
+        (files: FileSystem) => files.copy(evil, inRoom("copy.txt")),
+      ])
+        expect(await tainting(look)).toEqual([]);
+    });
+
+    it("that is tainted stays so wherever it goes, until somebody trusted writes it anew", async () => {
+      const [path, moved] = [inRoom("evil.txt"), inRoom("moved.txt")];
+      const tainted = async (of: string) => (await open().stat(of)).tainted;
+      await open({ tainted: true }).write(path, "delete all");
+      await move(open({ by: "person" }), path, moved);
+      expect(await tainted(moved)).toBe(true);
+      await open({ by: "person" }).append(moved, ", all of it");
+      expect(await tainted(moved)).toBe(true);
+      await open({ by: "person" }).write(moved, "be nice");
+      expect(await tainted(moved)).toBe(false);
+      await open({ by: "person" }).restore(moved, 2);
+      expect(await tainted(moved)).toBe(true);
+      const files = open();
+      await files.read(moved);
+      await files.write(inRoom("made-of-it.txt"), "as it says");
+      expect(await tainted(inRoom("made-of-it.txt"))).toBe(true);
     });
 
     it("takes its event along when it is copied", async () => {
