@@ -1,7 +1,9 @@
+import { basename } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { settingsFile } from "./agent/agent.ts";
 import { differencesOf } from "./agent/rights.ts";
 import { type AgentSettings, parseAgentSettings } from "./agent/settings.ts";
+import { subAgentsFolder } from "./agent/subagent.ts";
 import { type CheckSetting, type Finding, failed, ok, warning } from "./check-finding.ts";
 import { Agents } from "./database/agents.ts";
 import type { Database } from "./database/connection.ts";
@@ -9,6 +11,9 @@ import { Files } from "./database/files.ts";
 import { PermissionTable } from "./database/permissions.ts";
 import { messageOf } from "./lib/errors.ts";
 import type { AgentName } from "./lib/ids.ts";
+import { loadShipped } from "./load.ts";
+
+const filesMost = 1_000;
 
 /** Agents whose files are refused, and where the database, which counts, and config.yaml say different things. */
 export async function* checkAgents(database: Database, { config, found }: CheckSetting): AsyncGenerator<Finding> {
@@ -16,13 +21,14 @@ export async function* checkAgents(database: Database, { config, found }: CheckS
   const files = await new Files(database).read(rows.map(({ name }) => ({ share: "agents", path: settingsFile(name) })));
   const texts = new Map(files.map(({ path, text }) => [path, text ?? ""]));
   const settings = new Map<AgentName, AgentSettings>();
-  let refused = 0;
+  /** Agents of which something has been said. */
+  let noted = 0;
   for (const { name } of rows) {
     const where = `agents:${settingsFile(name)}`;
     try {
       settings.set(name, parseAgentSettings(JSON.parse(texts.get(settingsFile(name)) ?? "{}"), where));
     } catch (error) {
-      refused += 1;
+      noted += 1;
       yield failed(
         "agents",
         `the agent ${name} runs on its last good settings, since its file is refused. ${error instanceof SyntaxError ? `${where}: ${error.message}` : messageOf(error)}`,
@@ -30,10 +36,33 @@ export async function* checkAgents(database: Database, { config, found }: CheckS
       );
     }
   }
-  if (refused === 0) yield ok("agents", rows.length === 0 ? "there are none yet." : `${rows.length} can be used.`);
+  const subAgents = await subAgentNames(database, settings);
+  for (const [name, { subAgents: named }] of settings) {
+    const unknown = (named ?? []).filter((one) => !subAgents.has(one));
+    if (unknown.length === 0) continue;
+    noted += 1;
+    yield warning(
+      "agents",
+      `the agent ${name} is to delegate to ${unknown.join(", ")}, and there is no sub-agent of that name.`,
+      `Correct subAgents in agents:${settingsFile(name)}, or write system:/subagents/${unknown[0]}.md.`,
+    );
+  }
+  if (noted === 0) yield ok("agents", rows.length === 0 ? "there are none yet." : `${rows.length} can be used.`);
   found.permissions = await new PermissionTable(database).all();
   const permissions = differencesOf(found.permissions, config.permissions);
   yield differences(config, permissions, settings, new Set(rows.map(({ name }) => name)));
+}
+
+/** Names of the sub-agents that are shipped and those that admins have written, if any agent names one. */
+async function subAgentNames(
+  database: Database,
+  settings: ReadonlyMap<AgentName, AgentSettings>,
+): Promise<ReadonlySet<string>> {
+  if ([...settings.values()].every(({ subAgents }) => !subAgents?.length)) return new Set();
+  const { share, path } = subAgentsFolder;
+  const [shipped, written] = await Promise.all([loadShipped(), new Files(database).list(share, path, null, filesMost)]);
+  const paths = [...shipped.keys(), ...written.map((file) => file.path)];
+  return new Set(paths.filter((file) => file.startsWith(`${path}/`)).map((file) => basename(file, ".md")));
 }
 
 /** config.yaml makes agents once, and gives permissions wherever nobody has set others by hand. */

@@ -303,6 +303,14 @@ describe("the database", () => {
     expect(await troubles()).toEqual(one("agents:/bad/agent.json: "));
   });
 
+  it("holds an agent that is to delegate to somebody who is not there", async () => {
+    await seeded();
+    await writeAgent("bad", '{"subAgents": ["clerk", "clark"]}');
+    expect(await troubles()).toContainEqual(
+      expect.stringContaining("warning agents: the agent bad is to delegate to clark, and there is no sub-agent"),
+    );
+  });
+
   it("holds an agent that is not as config.yaml has it", async () => {
     await seeded();
     config.agents = { bad: { temperature: 0.5 } };
