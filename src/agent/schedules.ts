@@ -135,8 +135,11 @@ export class Schedules {
   }
 }
 
+/** With this begins the chain of a turn that a schedule began. */
+export const ringChain = "schedule:";
+
 function wakeOf({ agent, id, madeBy, nextAt, roomId, sources, taint, text }: DueSchedule): WakeDraft {
-  const key = `schedule:${id}:${nextAt.toISOString()}`;
+  const key = `${ringChain}${id}:${nextAt.toISOString()}`;
   const tainted = taint.length > 0;
   // The agent is told where it works now: nothing new in the room says so.
   const place = roomId === HOME ? {} : { roomId };

@@ -20,6 +20,8 @@ export interface Thinking {
   readonly calls: readonly ToolCall[];
   /** Number of the first call, of those that it has made, from 1. */
   readonly firstCall: number;
+  /** Wakes whose notes it was shown first. */
+  readonly told?: readonly number[];
   /** There is nothing more that it wants to do. */
   readonly ends: boolean;
 }
@@ -33,12 +35,13 @@ export async function think(
   const { clock, model, renders, toolbox } = mind;
   const { settings } = agent;
   const own = frame.subAgent === undefined;
-  const notes = own ? takeNotes(state, wakes) : [];
   const step = journal.take<Thinking>("model");
   if (step.done) {
+    if (own) takeNotes(state, wakes, step.done.told ?? []);
     remember(state, step.done);
     return { thinking: step.done, waiting: [] };
   }
+  const { ids: told, notes } = takeNotes(state, own ? wakes : []);
   const { prompt, seen, log } = await frame.look(state, step.n, wakes);
   const tools = toolbox.definitions(agent, frame.tools);
   const conversation = digest("session", turn.agent, turn.roomId, ...(own ? [] : [frame.subAgent ?? ""]));
@@ -81,6 +84,7 @@ export async function think(
     thought: reasoning,
     calls,
     firstCall: frame.calls + 1,
+    ...(told.length > 0 && { told }),
     ends: calls.length === 0 && !(silent && !state.reminded),
   };
   const written = {

@@ -1,8 +1,12 @@
 import { z } from "zod";
 import { scheduleElement } from "../agent/schedule-element.ts";
+import { ringChain } from "../agent/schedules.ts";
 import { defineTool } from "../agent/tool.ts";
 import { nextTime, splitTime, timeAt } from "../agent/when.ts";
 import { UserError } from "../lib/errors.ts";
+
+/** Nothing that goes on by itself does so more often than once a minute. */
+const soonestMs = 60_000;
 
 export const tool = defineTool({
   name: "Schedule",
@@ -24,13 +28,15 @@ export const tool = defineTool({
       .describe("What you are told then; cron or at may stand before it instead of by themselves"),
   }),
   async run(input, context) {
-    const { agent, key, now, onBehalfOf, roomId, schedules, sources, taint } = context;
+    const { agent, by, chain, key, now, onBehalfOf, roomId, schedules, sources, taint } = context;
     const known = await schedules.find(key);
     if (known) return { result: scheduleElement(known) };
     const { cron, at, text } = input.cron === undefined && input.at === undefined ? splitTime(input.text) : input;
     if ((cron === undefined) === (at === undefined)) throw new UserError("Say when: either cron or at.");
     const { timeZone } = agent.settings;
     const nextAt = cron === undefined ? timeAt(at ?? "", timeZone, now) : nextTime(cron, timeZone, now);
+    if (by === "model" && chain.startsWith(ringChain) && nextAt.getTime() < now.getTime() + soonestMs)
+      throw new UserError("In a turn that a schedule began, the next may come a minute later at the soonest.");
     const plan = { cron: cron ?? null, timeZone, text, nextAt };
     const made = await schedules.add({ ...plan, key, agent: agent.name, roomId, madeBy: onBehalfOf, sources, taint });
     return { result: scheduleElement(made) };

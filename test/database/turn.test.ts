@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { AgentDirectory } from "../../src/agent/agent.ts";
 import { outcomeUnknown } from "../../src/agent/operation.ts";
@@ -6,10 +6,11 @@ import type { Rights } from "../../src/agent/rights.ts";
 import { TurnRunner } from "../../src/agent/runner.ts";
 import { parseAgentSettings } from "../../src/agent/settings.ts";
 import { defineTool, type ToolContext } from "../../src/agent/tool.ts";
+import { Chains } from "../../src/database/chains.ts";
 import { nobodyElse } from "../../src/database/notify.ts";
-import type { Conversation } from "../../src/database/routing.ts";
+import { type Conversation, chainBudget, type WakeDraft } from "../../src/database/routing.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import type { AgentName } from "../../src/lib/ids.ts";
+import { type AgentName, HOME } from "../../src/lib/ids.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { tool as sendMessage } from "../../src/tools/send-message.ts";
 import { onEachDatabase } from "../support/database.ts";
@@ -156,6 +157,84 @@ onEachDatabase((database) => {
     await newProcess().runner.run(conversation);
     expect(runs).toHaveLength(1);
     expect(userText(model.requests[2] as ModelRequest)).toContain("Once is done");
+  });
+
+  describe("what a wake tells", () => {
+    const letter =
+      '<message systemId="test" roomId="mailbox" timestamp="2026-01-01T12:00:00Z" sender="@agent_x:test" messageType="m.text">psst</message>';
+    const tell = () => wake(database(), conversation, { note: letter, taint: ["@agent_x:test"], requester: newUser() });
+    const record = async () => {
+      const rows = await database().sql<{ entry: string; taint: string[] }[]>`
+        select entry, taint from ephemeris where turn_id = ${(await turnRow())?.id} order by n, part`;
+      return rows.filter(({ entry }) => entry.includes("psst"));
+    };
+
+    it("is shown once, kept in the record, and taints the turn", async () => {
+      await tell();
+      model.on(() => true, askFor("Again"), { times: 1 }).onEvery(answer);
+      await newProcess().runner.run(conversation);
+      for (const request of model.requests) expect(JSON.stringify(request.body.messages).split("psst")).toHaveLength(2);
+      expect(await record()).toEqual([{ entry: letter, taint: expect.arrayContaining(["@agent_x:test"]) }]);
+      expect(runs[0]?.taint).toContain("@agent_x:test");
+    });
+
+    it("is shown in the next step where it comes meanwhile", async () => {
+      model.on(() => true, askFor("Again"), { times: 1 }).onEvery(answer);
+      goOn = async () => void (await tell());
+      await newProcess().runner.run(conversation);
+      const [first, second] = model.requests.map((request) => JSON.stringify(request.body.messages));
+      expect(first).not.toContain("psst");
+      expect(second).toContain("psst");
+      expect(await record()).toHaveLength(1);
+    });
+
+    it("is in the record once also where the process died before or after it was shown", async () => {
+      await interrupt("Again");
+      await tell();
+      await interrupt("Again");
+      model.onEvery(answer);
+      await newProcess().runner.run(conversation);
+      expect(JSON.stringify(model.requests.at(-1)?.body.messages)).toContain("psst");
+      expect(await record()).toHaveLength(1);
+    });
+  });
+
+  describe("a step that wakes another agent", () => {
+    const draft = (chain: string): WakeDraft => ({
+      agent: conversation.agent,
+      roomId: HOME,
+      reason: "mailbox",
+      key: newKey(),
+      chain,
+      note: "<message />",
+    });
+    const open = async () => {
+      const { turns } = newProcess();
+      const turn = await turns.claim(conversation, 4);
+      if (typeof turn === "string") throw new Error(turn);
+      return { turn, turns };
+    };
+    const woken = async (chain: string) =>
+      (await database().sql`select id from wakes where chain = ${chain} and reason = 'mailbox'`).length;
+
+    it("does so once, however often it is written", async () => {
+      const { turn, turns } = await open();
+      const [chain, chains] = [newKey(), new Chains(database())];
+      const step = { n: 0, name: "call TellAgent", result: {}, wakes: [draft(chain)] };
+      await turns.commit(turn, step);
+      await turns.commit(turn, step);
+      expect(await woken(chain)).toBe(1);
+      expect(await chains.left(chain)).toBe(chainBudget - 1);
+    });
+
+    it("does so within the chain's budget", async () => {
+      const { turn, turns } = await open();
+      const chain = newKey();
+      for (let n = 0; n < chainBudget + 2; n++)
+        await turns.commit(turn, { n, name: "call TellAgent", result: {}, wakes: [draft(chain)] });
+      expect(await woken(chain)).toBe(chainBudget);
+      expect(await new Chains(database()).left(chain)).toBeLessThanOrEqual(0);
+    });
   });
 
   it("a turn whose journal says something else than it would do fails, and people are told once", async () => {
