@@ -51,6 +51,8 @@ program
     log.info("ending: what runs is finished or left to the next start");
     await bridge.stop();
     log.info("ended");
+    // What a tool that was left behind still waits for does not hold the process.
+    process.exit();
   });
 
 program

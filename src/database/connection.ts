@@ -57,6 +57,7 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
   };
   let sql: Sql;
   let copyTo: Database["copyTo"];
+  let closed = false;
   let release = async (): Promise<void> => {};
   if ("dir" in location) {
     const embedded = await openEmbedded(location.dir);
@@ -85,13 +86,14 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
         try {
           return await withinPatience(statement(sql));
         } catch (error) {
-          if (!isLost(error)) throw error;
+          if (closed || !isLost(error)) throw error;
           await systemClock.sleep(delay);
         }
       }
       return withinPatience(statement(sql));
     },
     async close() {
+      closed = true;
       await sql.end({ timeout: 5 });
       await release();
     },

@@ -141,6 +141,18 @@ describe.skipIf(postgresMissing)("PostgreSQL", () => {
     expect((await answers).map(([row]) => row?.i)).toEqual(Array.from({ length: 30 }, (_, i) => i));
   });
 
+  it("tries nothing again that was under way when it was closed", async () => {
+    let tries = 0;
+    const answer = database.run((sql) => {
+      tries += 1;
+      return sql`select pg_sleep(60)`;
+    });
+    answer.catch(() => {});
+    await database.close();
+    await expect(answer).rejects.toThrow("CONNECTION_");
+    expect(tries).toBe(1);
+  });
+
   it("says where it does not answer, without the password", async () => {
     const attempt = openDatabase({ url: "postgres://me:secret@127.0.0.1:1/none" });
     const error = await attempt.catch((thrown: unknown) => thrown);
