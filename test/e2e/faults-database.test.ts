@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Database, openDatabase } from "../../src/database/connection.ts";
 import { answerEach, answerTo } from "../support/answers.ts";
 import { count, push } from "../support/faults.ts";
-import { restartOften, talkThrough } from "../support/outages.ts";
+import { obey } from "../support/obedient.ts";
+import { askThrough, restartOften, talkThrough } from "../support/outages.ts";
 import { PostgresServer, type TestDatabase } from "../support/postgres.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
@@ -13,14 +14,15 @@ describe("two processes on a PostgreSQL that fails", () => {
   let admin: Database;
   let stage: Stage;
   let ann: TestUser;
+  let operator: TestUser;
   let rooms: string[];
   beforeAll(async () => {
     server = await PostgresServer.create();
     place = await server.createDatabase();
     admin = await openDatabase({ url: server.url });
     stage = await Stage.set({ database: "postgres", postgresUrl: place.url, processes: 2 });
-    stage.model.onEvery(answerEach);
-    ann = await stage.user("ann");
+    obey(stage.model).onEvery(answerEach);
+    [ann, operator] = [await stage.user("ann"), await stage.user("admin")];
     for (const bridge of stage.bridges) await bridge.start();
     rooms = [await stage.directRoom(ann), await stage.directRoom(ann)];
   }, 240_000);
@@ -30,8 +32,9 @@ describe("two processes on a PostgreSQL that fails", () => {
     await server.dispose();
   });
 
-  it("a PostgreSQL that restarts every 5 to 10 s costs no answer (half a minute; 5 minutes in npm run faults)", async () => {
-    await talkThrough(stage, ann, rooms, 2_000, () => restartOften(server, 15_000));
+  it("a PostgreSQL that restarts every 5 to 10 s costs no answer, and no operation (half a minute; 5 minutes in npm run faults)", async () => {
+    const room = await stage.directRoom(operator);
+    await talkThrough(stage, ann, rooms, 2_000, () => askThrough(stage, operator, room, restartOften(server, 15_000)));
   }, 180_000);
 
   const name = () => new URL(place.url).pathname.slice(1);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { answerEach, answerTo } from "../support/answers.ts";
 import { count, killedOnEachDatabase, saidIn, sendsTo } from "../support/faults.ts";
+import { isCard, isResult, obey, resultOf } from "../support/obedient.ts";
 import { type ModelRequest, type Reply, type Step, say, toolName } from "../support/scripted-model.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
@@ -39,6 +40,28 @@ killedOnEachDatabase((scene) => {
     await stage.check();
     expect(await saidIn(ann, room)).toEqual(["steps", "first", "second"]);
     expect(stage.model.requests.length).toBe(before + 3);
+  });
+
+  it("a bridge that dies while the card is held sends it once; when it is approved, the turn goes on without one more call than its answer", async () => {
+    const { stage, ann } = scene();
+    const admin = await stage.user(`admin`);
+    const room = await stage.room(ann, [admin], ["helper"]);
+    obey(stage.model);
+    const send = stage.toHomeserver.hold({ when: sendsTo(room) });
+    const before = stage.model.requests.length;
+    await ann.mention(room, stage.agentId(), `do 1 FS_Delete {"path":"rooms:/${room}/none.md"}`);
+    await send.reached();
+    await stage.bridge.kill();
+    send.lift();
+
+    await stage.bridge.start();
+    const card = await admin.waitForMessage(room, isCard);
+    await admin.react(room, card.id, "✅");
+    expect(await resultOf(ann, room, 1)).toContain("There is no file");
+    await stage.check();
+    const messages = await ann.messages(room);
+    expect([messages.filter(isCard).length, messages.filter(isResult(1)).length]).toEqual([1, 1]);
+    expect(stage.model.requests.length).toBe(before + 2);
   });
 });
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isCard, isResult, obey, resultOf } from "../support/obedient.ts";
 import { eventually } from "../support/poll.ts";
-import { newMessages, toolName, userText } from "../support/scripted-model.ts";
-import { answer, callsOf, roomOf } from "../support/sight.ts";
+import { userText } from "../support/scripted-model.ts";
+import { answer, roomOf } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { Message, TestUser } from "../support/user.ts";
 
@@ -21,15 +22,7 @@ describe("operations", () => {
         "@cat:clevernet.test": "chat",
       },
     });
-    // Obeys whoever it is: `do 1 TOOL JSON` is called as it is written, and the result is said.
-    stage.model.on(/\bdo \d+ /, (request) => {
-      const words = newMessages(request).map(({ body }) => body);
-      const [, number, name = "", json = ""] = /\bdo (\d+) (\w+) (.*)/.exec(words.join("\n")) ?? [];
-      const [call] = callsOf(request);
-      return call?.result === undefined
-        ? { call: toolName(request, name), arguments: json }
-        : answer(request, `RESULT ${number}: ${call.result}`);
-    });
+    obey(stage.model);
     stage.model.on("think for ever", ["I think", { hang: true }]);
     stage.model.on("what was that", (request) => answer(request, "that was that"));
     await stage.bridge.start();
@@ -47,10 +40,6 @@ describe("operations", () => {
   const call = async (room: string, tool: string, input: object): Promise<number> => {
     await ann.mention(room, stage.agentId(), `do ${++calls} ${tool} ${JSON.stringify(input)}`);
     return calls;
-  };
-  const resultOf = async (room: string, number: number): Promise<string> => {
-    const result = `RESULT ${number}: `;
-    return (await ann.waitForMessage(room, ({ body }) => body.startsWith(result))).body.slice(result.length);
   };
   /** A room of Ann and the agent with a file in it. */
   const roomWithFile = async () => {
@@ -73,13 +62,12 @@ describe("operations", () => {
     if (!row) throw new Error("there is no operation");
     return row;
   };
-  const cards = async (room: string) =>
-    (await ann.messages(room)).filter(({ content }) => content["org.clevernet.operation"] && !content["m.new_content"]);
+  const cards = async (room: string) => (await ann.messages(room)).filter(isCard);
   const approve = async (room: string) => command(room, `!approve ${(await newest(room)).id}`);
 
   it("of people and of the model are listed, with what became of them", async () => {
     const { room, path } = await roomWithFile();
-    await resultOf(room, await call(room, "FS_Read", { path }));
+    await resultOf(ann, room, await call(room, "FS_Read", { path }));
     await command(room, "!cat rooms:/nowhere/x.md");
     const list = (await command(room, "!operations")).split("\n");
     expect(list.map((line) => line.replace(/^- \*\*\d+\*\* /, "").replace(/, for .*/, ""))).toEqual([
@@ -101,7 +89,7 @@ describe("operations", () => {
   it("are shown to nobody who may not read what their caller was shown", async () => {
     // The agent is shown Ann's other rooms as well, while she is alone with it.
     const { room, path } = await roomWithFile();
-    await resultOf(room, await call(room, "FS_Read", { path }));
+    await resultOf(ann, room, await call(room, "FS_Read", { path }));
     const { id } = await newest(room);
     await ann.invite(room, ben.id);
     await ben.join(room);
@@ -124,7 +112,7 @@ describe("operations", () => {
       await ann.say(room, "what was that");
       await ann.waitForMessage(room, ({ body }) => body === "that was that");
       await approve(room);
-      expect(await resultOf(room, number)).toContain("was deleted");
+      expect(await resultOf(ann, room, number)).toContain("was deleted");
       expect(await newest(room)).toMatchObject({ tool: "FS_Delete", state: "done" });
       expect(await cards(room)).toHaveLength(1);
     });
@@ -175,14 +163,14 @@ describe("operations", () => {
           where id = ${id} returning turn_id) update turns set state = 'ready' from d where id = d.turn_id`);
           await stage.bridge.start();
         } else await killWhereItWrites(table, () => ann.say(room, `!approve ${id}`));
-        expect(await resultOf(room, number)).toMatch(outcome);
+        expect(await resultOf(ann, room, number)).toMatch(outcome);
         expect(await newest(room)).toEqual({
           id,
           tool: "FS_Delete",
           state: outcome.source.includes("unknown") ? "unknown" : "done",
         });
         expect(await cards(room)).toHaveLength(1);
-        const results = (await ann.messages(room)).filter(({ body }) => body.startsWith(`RESULT ${number}`));
+        const results = (await ann.messages(room)).filter(isResult(number));
         expect(results).toHaveLength(1);
       },
       90_000,
@@ -199,6 +187,24 @@ describe("operations", () => {
       expect(await command(room, `!cat ${path}`)).toContain("a text");
     });
   });
+
+  it("at work when the bridge is told to end are left, and not repeated; what waits goes on waiting", async () => {
+    const [working, waiting] = [await roomWithFile(), await roomWithFile()];
+    const number = await call(working.room, "FS_Delete", { path: working.path });
+    const other = await call(waiting.room, "FS_Delete", { path: waiting.path });
+    await Promise.all([parked(working.room), parked(waiting.room)]);
+    const lock = await stage.lock("files");
+    await approve(working.room);
+    await lock.reached();
+    expect(await stage.bridge.stop()).toBe(0);
+    await lock.endWaiting();
+    await lock.release();
+    await stage.bridge.start();
+    expect(await resultOf(ann, working.room, number)).toContain("outcome is unknown");
+    await approve(waiting.room);
+    expect(await resultOf(ann, waiting.room, other)).toContain("was deleted");
+    expect(await cards(waiting.room)).toHaveLength(1);
+  }, 90_000);
 
   describe("that are stopped", () => {
     const stop = async (room: string) => {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { shardCount, shardOf } from "../../src/database/shards.ts";
 import { answerEach, answerTo } from "../support/answers.ts";
 import { count } from "../support/faults.ts";
+import { isCard, isResult, obey } from "../support/obedient.ts";
 import { eventually } from "../support/poll.ts";
 import { newMessages } from "../support/scripted-model.ts";
 import { Stage } from "../support/stage.ts";
@@ -21,7 +22,7 @@ describe("two processes on one database, whose wall clocks are two days apart", 
   beforeAll(async () => {
     stage = await Stage.set({ database: "postgres", processes: 2, clockOffsets: [day, -day] });
     ann = await stage.user("ann");
-    stage.model.on("wait", { hang: true }, { times: 4 }).onEvery(answerEach);
+    obey(stage.model).on("wait", { hang: true }, { times: 4 }).onEvery(answerEach);
     await both();
     rooms = [];
     for (const half of [0, 1, 0, 1]) rooms.push(await roomIn(half));
@@ -38,9 +39,9 @@ describe("two processes on one database, whose wall clocks are two days apart", 
   };
 
   /** A room in the shards of one process or the other: whoever holds some holds the first or the last of them. */
-  const roomIn = async (half: number): Promise<string> => {
+  const roomIn = async (half: number, make = () => stage.directRoom(ann)): Promise<string> => {
     for (;;) {
-      const room = await stage.directRoom(ann);
+      const room = await make();
       if (Math.floor((shardOf(room) / shardCount) * 2) === half) return room;
     }
   };
@@ -97,6 +98,38 @@ describe("two processes on one database, whose wall clocks are two days apart", 
     await Promise.all(requests.map((request) => request.closed));
     await expect.poll(() => second?.log).toContain("the turn was stopped");
     await stage.check();
+  });
+
+  it("what was asked is decided and done once, also where the process that has asked is gone", async () => {
+    const admin = await stage.user("admin");
+    const asked: string[] = [];
+    for (const half of [0, 1]) {
+      const room = await roomIn(half, () => stage.room(ann, [admin], ["helper"]));
+      asked.push(room);
+      await ann.mention(room, stage.agentId(), `do ${half} FS_Delete {"path":"rooms:/${room}/none.md"}`);
+    }
+    const cards = await Promise.all(asked.map((room) => admin.waitForMessage(room, isCard)));
+    expect(await stage.bridge.stop()).toBe(0);
+    await Promise.all(
+      cards.flatMap(({ id, content }, index) => [
+        admin.react(asked[index] ?? "", id, "✅"),
+        admin.say(asked[index] ?? "", `!approve ${content["org.clevernet.operation"]}`),
+        admin.react(asked[index] ?? "", id, "❌"),
+      ]),
+    );
+    await Promise.all(asked.map((room, half) => ann.waitForMessage(room, isResult(half), { within: 60_000 })));
+    await stage.check();
+    for (const [half, room] of asked.entries()) {
+      const messages = await ann.messages(room);
+      expect([messages.filter(isCard).length, messages.filter(isResult(half)).length]).toEqual([1, 1]);
+    }
+    const decided = await stage.query("select state, decision from operations where tool = 'FS_Delete'");
+    expect(decided).toHaveLength(2);
+    for (const row of decided)
+      expect([
+        { state: "failed", decision: "approved" },
+        { state: "refused", decision: "denied" },
+      ]).toContainEqual(row);
   });
 
   it("one of them that is killed under load, and then the other, costs no answer", async () => {

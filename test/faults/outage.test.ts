@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerEach } from "../support/answers.ts";
-import { killOne, missEvents, modelHangs, restartOften, shareRooms, talkThrough } from "../support/outages.ts";
+import { obey } from "../support/obedient.ts";
+import {
+  askThrough,
+  killOne,
+  missEvents,
+  modelHangs,
+  restartOften,
+  shareRooms,
+  talkThrough,
+} from "../support/outages.ts";
 import { PostgresServer } from "../support/postgres.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
@@ -39,17 +48,20 @@ describe("a bridge", () => {
 });
 
 it(
-  "a PostgreSQL that restarts every 5 to 10 s for 5 minutes costs two processes no answer",
+  "a PostgreSQL that restarts every 5 to 10 s for 5 minutes costs two processes no answer, and no operation",
   async () => {
     const server = await PostgresServer.create();
     const { url } = await server.createDatabase();
     const stage = await Stage.set({ database: "postgres", postgresUrl: url, processes: 2 });
     try {
-      stage.model.onEvery(answerEach);
-      const ann = await stage.user("ann");
+      obey(stage.model).onEvery(answerEach);
+      const [ann, admin] = [await stage.user("ann"), await stage.user("admin")];
       for (const bridge of stage.bridges) await bridge.start();
       const rooms = await Promise.all([1, 2, 3].map(() => stage.directRoom(ann)));
-      await talkThrough(stage, ann, rooms, 4_000, () => restartOften(server, 5 * minute));
+      const room = await stage.directRoom(admin);
+      await talkThrough(stage, ann, rooms, 4_000, () =>
+        askThrough(stage, admin, room, restartOften(server, 5 * minute)),
+      );
     } finally {
       await stage.strike();
       await server.dispose();

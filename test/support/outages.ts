@@ -4,10 +4,11 @@ import { shardCount, shardOf } from "../../src/database/shards.ts";
 import { percentile } from "../bench/table.ts";
 import { answerTo } from "./answers.ts";
 import { count, isTransaction, push } from "./faults.ts";
+import { isCard, isResult, resultOf } from "./obedient.ts";
 import { eventually } from "./poll.ts";
 import type { PostgresServer } from "./postgres.ts";
 import type { Stage } from "./stage.ts";
-import type { TestUser } from "./user.ts";
+import type { Message, TestUser } from "./user.ts";
 
 /** Somebody talks in the rooms until the ordeal is over; everything was answered then, once and in order. */
 export async function talkThrough(
@@ -45,6 +46,36 @@ export async function talkThrough(
     const answers = messages.filter(({ sender }) => sender !== person.id).map(({ body }) => body);
     expect(answers.filter((body) => texts.map(answerTo).includes(body))).toEqual(texts.map(answerTo));
   }
+}
+
+/** Somebody asks for what has to be approved, and approves it, until the ordeal is over: each is done and told once. */
+export async function askThrough(
+  stage: Stage,
+  person: TestUser,
+  room: string,
+  ordeal: Promise<unknown>,
+): Promise<void> {
+  let over = false;
+  const ended = ordeal.finally(() => {
+    over = true;
+  });
+  let asked = 0;
+  const decided = new Set<string>();
+  while (!over) {
+    await person.say(room, `do ${++asked} FS_Delete {"path":"rooms:/${room}/none.md"}`);
+    const isNew = (message: Message) => isCard(message) && !decided.has(message.id);
+    const { id } = await person.waitForMessage(room, isNew, { within: 90_000 });
+    decided.add(id);
+    await person.react(room, id, "✅");
+    await resultOf(person, room, asked, 90_000);
+  }
+  await ended;
+  const messages = await person.messages(room);
+  expect(messages.filter(isCard)).toHaveLength(asked);
+  for (let n = 1; n <= asked; n++) expect(messages.filter(isResult(n))).toHaveLength(1);
+  expect(await count(stage, `operations where room_id = '${room}' and state = 'failed' and tool = 'FS_Delete'`)).toBe(
+    asked,
+  );
 }
 
 /** PostgreSQL restarts again and again, every 5 to 10 s. */
