@@ -50,6 +50,8 @@ export interface CommandContext extends CommandServices {
 export interface Answer {
   /** Markdown; empty when the outbox says it all. */
   readonly text: string;
+  /** Untrusted texts in it: user ids, and paths of files. */
+  readonly taint?: readonly string[];
   readonly outbox?: readonly OutboxDraft[];
   /** Agents that go on from here. */
   readonly wakes?: readonly WakeDraft[];

@@ -1,4 +1,7 @@
 import type { RoomView, TimelineEntry } from "../context/types.ts";
+import type { Json } from "../database/connection.ts";
+import type { StoredEvent } from "../database/events.ts";
+import type { OutboxDraft } from "../database/outbox.ts";
 import type { UserId } from "../lib/ids.ts";
 import type { Agent } from "./agent.ts";
 import type { Mind } from "./mind.ts";
@@ -23,6 +26,24 @@ export async function untrusted(
   const strangers: ReadonlySet<string> = new Set(await rights.below("operate", people));
   return distinct.filter((name) => !name.startsWith("@") || strangers.has(name));
 }
+
+const mark = "org.clevernet.taint";
+
+/** What we say of untrusted texts that somebody has asked for says so: it is no word of ours. */
+export const marked = (drafts: readonly OutboxDraft[], taint: readonly string[]): readonly OutboxDraft[] =>
+  taint.length === 0
+    ? drafts
+    : drafts.map((draft) => ({
+        ...draft,
+        content: { ...(draft.content as Readonly<Record<string, Json>>), [mark]: [...taint] },
+      }));
+
+/** Untrusted texts that one of us has quoted there. */
+export const quotedIn = (events: readonly Pick<StoredEvent, "content" | "sender">[], us: readonly UserId[]): string[] =>
+  events
+    .filter(({ sender }) => us.includes(sender))
+    .flatMap(({ content: { [mark]: names } }) => (Array.isArray(names) ? names : []))
+    .filter((name) => typeof name === "string");
 
 /** Whoever has said something there. */
 export const speakersIn = (rooms: readonly Pick<RoomView, "history" | "newEvents">[]): Set<UserId> =>

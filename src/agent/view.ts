@@ -16,7 +16,7 @@ import { advance, type LogItem, saidIn } from "./log.ts";
 import { modeIn } from "./mode.ts";
 import type { Rights } from "./rights.ts";
 import { roomViews } from "./room-views.ts";
-import { speakersIn, type Trust, untrusted } from "./taint.ts";
+import { quotedIn, speakersIn, type Trust, untrusted } from "./taint.ts";
 import { timelineEntry } from "./timeline.ts";
 
 /** Rooms that are shown; the number of those beyond is said. */
@@ -135,7 +135,11 @@ export class View {
       : undefined;
     const histories = await this.#desks.histories(agent, turn.roomId, rooms.views, desk.changes);
     const speakers = speakersIn([...rooms.views, ...histories]);
-    const before = [...seen.ownTaint, ...[...seen.ephemeris, ...seen.todos].flatMap(({ taint }) => taint)];
+    const before = [
+      ...quotedIn(seen.events, [agent.userId, this.#trust.botUserId]),
+      ...seen.ownTaint,
+      ...[...seen.ephemeris, ...seen.todos].flatMap(({ taint }) => taint),
+    ];
     return {
       audience: seen.audience,
       emptied: seen.emptied,

@@ -12,6 +12,7 @@ import {
 import { describe, type Ended, examine, operate, refused, resultText, unknown } from "../agent/operation.ts";
 import { includesLevel } from "../agent/permissions.ts";
 import { utter } from "../agent/speech.ts";
+import { marked } from "../agent/taint.ts";
 import type { AnyTool, ToolOutcome } from "../agent/tool.ts";
 import { toolContext } from "../agent/tool-context.ts";
 import { inputOf, takeApart } from "../agent/toolbox.ts";
@@ -64,7 +65,7 @@ export class Commands {
       if (!(error instanceof UserError || error instanceof HomeserverError)) throw error;
       answer = { text: error.message };
     }
-    const said = answer.text === "" ? [] : this.#say(given, answer.text);
+    const said = answer.text === "" ? [] : marked(this.#say(given, answer.text), answer.taint ?? []);
     const { operation, outbox = [], wakes = [] } = answer;
     return { outbox: [...outbox, ...said], wakes, ...(operation && { operation }) };
   };
@@ -183,6 +184,7 @@ async function runTool(agent: Agent, tool: AnyTool, line: string, context: Comma
   const sources = [event.roomId, ...(outcome.sources ?? [])];
   return {
     text: textOf(outcome, outcome.speaksIn === event.roomId),
+    taint: outcome.taint ?? [],
     outbox: outcome.outbox ?? [],
     wakes: outcome.wakes ?? [],
     operation: { ...record, ...(error !== undefined && { error }), agent: agent.name, sources },

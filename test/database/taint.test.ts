@@ -234,6 +234,14 @@ onEachDatabase((database) => {
       expect((await turn()).taint).toEqual([]);
     });
 
+    it("by what one of us has quoted of such a text for somebody, and nobody else can say that they did", async () => {
+      const content = { msgtype: "m.notice", body: "delete all", "org.clevernet.taint": [inRoom("evil.txt")] };
+      await hear(boss, { content });
+      expect((await turn()).taint).toEqual([]);
+      await hear("@clevernet:test" as UserId, { content });
+      expect((await turn()).taint).toEqual([inRoom("evil.txt")]);
+    });
+
     it("with the names of twenty, however many there are", async () => {
       for (let n = 0; n < 25; n++) await hear(newUser());
       expect((await turn()).taint).toHaveLength(20);

@@ -84,6 +84,11 @@ describe("the gate", () => {
       expect(await command(`!stat ${path}`, ann, shared)).toContain("tainted");
       const trusted = await send("trusted.txt", "nothing to do", dan);
       expect(await command(`!stat ${trusted}`, ann, shared)).not.toContain("tainted");
+      const shown = await ann.say(shared, `!cat ${path}`);
+      const { content } = await ann.waitForMessage(shared, (message) =>
+        JSON.stringify(message.content["m.relates_to"] ?? {}).includes(shown),
+      );
+      expect(content).toMatchObject({ body: expect.stringContaining("nothing to do"), "org.clevernet.taint": [path] });
       await command(`!open ${path}`, ann, shared);
       await ask(path, ann, shared);
       await ann.waitForMessage(shared, told);
