@@ -24,7 +24,7 @@ export interface Commandable {
 
 /** All words that call it, those that people are told first. */
 export const wordsFor = ({ command, aliases = [], name }: Commandable): string[] =>
-  [command, ...aliases, name].filter((words) => words !== undefined);
+  [command, ...aliases, name?.toLowerCase() === command ? undefined : name].filter((words) => words !== undefined);
 
 /** What people are told to write. */
 export const commandOf = (form: Commandable): string => wordsFor(form)[0] ?? "";

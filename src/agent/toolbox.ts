@@ -62,7 +62,7 @@ const nameFor = (agent: Agent, tool: AnyTool): string => `${tool.name}_${agent.s
 
 /** What every call may say beside the tool's own input. */
 const linked = {
-  todo: z.int32().min(1).optional().describe("Number of the open todo that this is done for"),
+  todo: z.int32().min(1).optional().describe("Number of the todo that it is for"),
 };
 
 const inputs = new WeakMap<AnyTool, z.ZodObject>();

@@ -5,6 +5,7 @@ import { defineTool } from "../agent/tool.ts";
 import { beginning } from "../context/measure.ts";
 import { eventTime } from "../context/time.ts";
 import type { LinkedOperation, TodoRecord } from "../database/todos.ts";
+import { fenced, inlineCode } from "../matrix/markdown.ts";
 
 const resultMax = 400;
 
@@ -18,16 +19,14 @@ export const tool = defineTool({
   own: true,
   repeatable: true,
   input: z.object({ id: todoNumber() }),
-  async run({ id }, { agent, roomId, todos }) {
+  async run({ id }, { agent, by, roomId, todos }) {
     const todo = await todos.record(seatOf(agent, roomId), id);
     if (!todo) throw noSuchTodo(id);
     const { operations } = todo;
-    const done = operations.length === 0 ? ["Nothing was done for it so far."] : operations.map(operationText);
-    return {
-      result: [headOf(todo), ...done].join("\n\n"),
-      verbatim: true,
-      ...shownBy([todo, ...operations]),
-    };
+    const write = by === "person" ? forPerson : forModel;
+    const done = operations.length === 0 ? ["Nothing was done for it so far."] : operations.map(write);
+    const result = [by === "person" ? fenced(headOf(todo)) : headOf(todo), ...done].join("\n\n");
+    return { result, ...shownBy([todo, ...operations]) };
   },
 });
 
@@ -39,12 +38,27 @@ const headOf = (todo: TodoRecord): string =>
     ...(todo.removed ? ["It was removed."] : []),
   ].join("\n");
 
-const operationText = ({ id, tool, state, summary, result, error, messages }: LinkedOperation): string => {
+/** What came of it, or its beginning. */
+const toldOf = ({ error, result }: LinkedOperation): string => {
   const told = error ?? result ?? "";
   const shown = beginning(told, resultMax);
-  return [
-    `operation ${id}, ${tool}, ${state}: ${summary}`,
-    ...messages.map((message) => `message ${message.eventId} in ${message.roomId}`),
-    ...(told === "" ? [] : [shown === told ? told : `${shown}…`]),
-  ].join("\n");
+  return shown === told ? told : `${shown}…`;
+};
+
+const forModel = (operation: LinkedOperation): string => {
+  const { id, tool, state, summary, messages } = operation;
+  const sent = messages.map(({ eventId, roomId }) => `message ${eventId} in ${roomId}`);
+  return [`operation ${id}, ${tool}, ${state}: ${summary}`, ...sent, toldOf(operation)].join("\n").trim();
+};
+
+/** Markdown, with links to the messages. */
+const forPerson = (operation: LinkedOperation): string => {
+  const { id, tool, state, summary, messages } = operation;
+  const links = messages.map(
+    ({ eventId, roomId }) =>
+      `[message](https://matrix.to/#/${encodeURIComponent(roomId)}/${encodeURIComponent(eventId)})`,
+  );
+  const head = `operation ${id}, ${tool}, ${state}: ${inlineCode(summary)}`;
+  const told = toldOf(operation);
+  return [[head, ...links].join(" · "), ...(told === "" ? [] : [fenced(told)])].join("\n");
 };

@@ -94,14 +94,15 @@ describe("todos", () => {
     const said = messages.find(({ body }) => body === "Mia is invited")?.id ?? "";
     expect(id).not.toBe(said);
     const told = await command("!todo get 3");
+    const link = `https://matrix.to/#/${encodeURIComponent(own)}/${encodeURIComponent(said)}`;
     for (const part of [
       "3 [ ] Invite Mia",
-      `FS_WriteFile, done: ${file}`,
-      `message ${said} in ${own}`,
-      "FS_Read, failed",
+      `FS_WriteFile, done: \`${file}, Mia\``,
+      "FS_Read, failed: ",
+      `[message](${link})`,
     ])
       expect(told).toContain(part);
-    expect(told).not.toContain(id);
+    expect(told).not.toContain(id.slice(1));
     const { results } = await turn([["todos_get", { id: 3 }]]);
     expect(results[0]).toContain(`message ${said} in ${own}`);
   });
