@@ -180,7 +180,7 @@ it("help shows the usage, the description and every field", () => {
     "`importance`: 1 trivial, 5 vital (a whole number from 1 to 5)",
     "`loud`: Says so in the room (true or false)",
     "For example: `!remember 5 Mia likes tea`",
-    "Also: `!keep`, `!note down`, `!Remember`",
+    "Also: `!keep`, `!note down`",
     "`topic`: What it is about",
   ])
     expect(help).toContain(text);

@@ -144,7 +144,9 @@ export const anyWorld = (
       roomsLeftOut: fc.nat(1000),
       ephemeris: listOf(entry),
       windows: fc.uniqueArray(window, { maxLength: most, selector: ({ windowId }) => windowId }),
-      todos: listOf(fc.record({ number: fc.integer({ min: 1, max: 9_999 }), name: text, done: fc.boolean() })),
+      todos: fc.array(fc.record({ number: fc.integer({ min: 1, max: 9_999 }), name: text, done: fc.boolean() }), {
+        maxLength: Math.min(most, 2),
+      }),
       turn: fc.record({ id: fc.nat(), reason: fc.constantFrom(...wakeReasons), at, entries: listOf(entry) }),
       reminders: fc.array(text, { maxLength: 3 }),
       charsMax: fc.integer({ min: 4_000, max: 100_000 }),
