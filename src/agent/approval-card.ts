@@ -31,6 +31,8 @@ export interface CardQuestion {
   readonly kind: string;
   readonly summary: string;
   readonly input: Readonly<Record<string, unknown>>;
+  /** Those of the agent's sub-agents who want it, from the outermost: `planner/clerk`. */
+  readonly subAgent?: string | undefined;
   /** Why it was not simply carried out. */
   readonly reason: string;
   /** Untrusted texts that the agent had read. */
@@ -78,7 +80,7 @@ export function shownInput(input: CardQuestion["input"]): string | undefined {
 
 /** The card, and the signs below it, as rows of the outbox. The agent's own room is told by it; see `shownInput`. */
 export function approvalCard({ key, roomId, sender }: Card, question: CardQuestion): OutboxDraft[] {
-  const { id, tool, kind, summary, reason, taint, approvers, notified, expiresAt, from, thread } = question;
+  const { id, tool, kind, summary, subAgent, reason, taint, approvers, notified, expiresAt, from, thread } = question;
   const input = shownInput(question.input);
   const people = shortened(approvers, approvers.length);
   const unnamed = taint.filter((name) => !reason.includes(name));
@@ -90,6 +92,7 @@ export function approvalCard({ key, roomId, sender }: Card, question: CardQuesti
     `**Operation ${id} waits for approval:** ${quoted(tool)} (${kind})`,
     quoted(summary),
     ...(from === undefined ? [] : [`Asked from: ${quoted(from)}`]),
+    ...(subAgent === undefined ? [] : [`Asked by the sub-agent ${quoted(subAgent)}`]),
     `Why it is asked: ${plain(reason)}.`,
     ...(unnamed.length === 0 ? [] : [`Read before, and not trusted: ${read}.`]),
     input ?? `**The input is too long to be shown, so that this can only be denied.**`,

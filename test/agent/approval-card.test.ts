@@ -51,6 +51,10 @@ describe("a card", () => {
     `);
   });
 
+  it("says which sub-agent asks", () => {
+    expect(bodyOf({ subAgent: "planner/clerk" })).toContain("\n\nAsked by the sub-agent `planner/clerk`\n\n");
+  });
+
   it("shows a text of several lines as it is, and every other value as JSON", () => {
     const input = { path: "a", content: "one\n```\n**two**", count: 3, tags: ["x\ny"], left: undefined };
     expect(shownInput(input)).toMatchInlineSnapshot(`
