@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Outbox } from "../../src/database/outbox.ts";
 import { Rooms } from "../../src/database/rooms.ts";
 import { chainBudget, type Effects, settle, type WakeDraft } from "../../src/database/routing.ts";
+import { Turns } from "../../src/database/turns.ts";
 import type { EventId, RoomId, UserId } from "../../src/lib/ids.ts";
 import { onEachDatabase } from "../support/database.ts";
 import { addAgent, newEventId, newKey, newRoom, newUser, setMember, settleEvent, storeEvent } from "../support/rows.ts";
@@ -183,6 +184,19 @@ onEachDatabase((database) => {
       const event = await storeEvent(database(), { roomId });
       expect(await settle(database(), event, { wakes })).toHaveLength(8);
     });
+  });
+
+  it("an agent's message goes back to whoever made the schedule that began its turn", async () => {
+    const [roomId, ann, key, sent] = [newRoom(), newUser(), newKey(), newKey()];
+    const { name, userId } = await addAgent(database());
+    const draft = await wakeOf(roomId, { agent: name, reason: "schedule", key, chain: key, requester: ann });
+    await settleEvent(database(), { roomId }, { wakes: [draft] });
+    const turns = new Turns(database(), "process");
+    const turn = await turns.claim({ agent: name, roomId }, 4);
+    if (typeof turn === "string") throw new Error(turn);
+    const outbox = [{ key: sent, roomId, sender: userId, kind: "message" as const, content: { body: "hi" } }];
+    await turns.commit(turn, { n: 0, name: "call SendMessage", result: {}, outbox });
+    expect(await new Outbox(database()).originOf(sent, userId)).toEqual({ chain: key, requester: ann });
   });
 
   describe("an echo", () => {

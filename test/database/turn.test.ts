@@ -188,13 +188,20 @@ onEachDatabase((database) => {
       expect(await record()).toHaveLength(1);
     });
 
-    it("is in the record once also where the process died before or after it was shown", async () => {
-      await interrupt("Again");
-      await tell();
+    it("is in the record also where the process died while the model was shown it, and once", async () => {
+      model.on(() => true, askFor("Again"), { times: 1 }).on(() => true, { hang: true }, { times: 1 });
+      goOn = async () => void (await tell());
+      const { runner } = newProcess();
+      const ran = runner.run(conversation);
+      await model.request((request) => userText(request).includes("psst"));
+      await runner.close(0);
+      await ran;
+      goOn = async () => {};
+      model.on(() => true, askFor("Again"), { times: 1 });
       await interrupt("Again");
       model.onEvery(answer);
       await newProcess().runner.run(conversation);
-      expect(JSON.stringify(model.requests.at(-1)?.body.messages)).toContain("psst");
+      expect(JSON.stringify(model.requests.at(-1)?.body.messages).split("psst")).toHaveLength(2);
       expect(await record()).toHaveLength(1);
     });
   });
