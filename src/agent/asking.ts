@@ -14,8 +14,6 @@ import type { Rights } from "./rights.ts";
 import { utter } from "./speech.ts";
 import type { ToolContext } from "./tool.ts";
 
-/** How long people may think about it. */
-const expiresAfterMs = 24 * 3_600_000;
 const parkedMost = 10;
 /** People who are notified of a card, where none of those for whom the agent acts may decide. */
 const notifiedMost = 10;
@@ -46,7 +44,7 @@ export async function askPeople(
   because: string,
 ): Promise<Asking | { readonly refusal: string }> {
   const { agent, roomId } = asker;
-  const { id, parked } = await mind.operations.reserve({ agent: agent.name, roomId });
+  const { id, expiresAt, parked } = await mind.operations.reserve({ agent: agent.name, roomId });
   if (parked >= parkedMost) {
     return { refusal: `${because}, and ${parked} turns of this conversation already wait for an approval` };
   }
@@ -54,7 +52,6 @@ export async function askPeople(
   if (!place) return { refusal: `${because}, and nobody may approve it, neither here nor in a control room` };
   const { card, approvers, from } = place;
   const now = mind.clock.now();
-  const expiresAt = new Date(now.getTime() + expiresAfterMs);
   const theirs = approvers.filter((person) => call.requesters.includes(person));
   const question: CardQuestion = {
     ...call,

@@ -163,6 +163,9 @@ export const endOperations = (sql: Sql, closed: string, state: "failed" | "inter
     returning o.key
   )`;
 
+/** How long people may think about what they are asked. */
+const expiresAfter = "24 hours";
+
 /** Every call of a tool, by a model or by a person. */
 export class Operations {
   readonly #database: Database;
@@ -171,11 +174,14 @@ export class Operations {
     this.#database = database;
   }
 
-  /** An id for an operation that is about to be asked for, and how many turns of the conversation are parked already. */
-  async reserve({ agent, roomId }: Conversation): Promise<{ id: number; parked: number }> {
+  /**
+   * For an operation that is about to be asked for: an id, until when it may be decided (by the database's clock, which
+   * judges that), and how many turns of the conversation are parked already.
+   */
+  async reserve({ agent, roomId }: Conversation): Promise<{ id: number; expiresAt: Date; parked: number }> {
     const [row] = await this.#database.run(
-      (sql) => sql<{ id: number; parked: number }[]>`
-        select nextval(pg_get_serial_sequence('operations', 'id')) as id, (
+      (sql) => sql<{ id: number; expiresAt: Date; parked: number }[]>`
+        select nextval(pg_get_serial_sequence('operations', 'id')) as id, now() + ${expiresAfter}::interval as "expiresAt", (
           select count(*) from turns where agent = ${agent} and room_id = ${roomId} and state = 'parked') as parked`,
     );
     if (!row) throw new Error("a query without a table gave no row");

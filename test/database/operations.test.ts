@@ -119,7 +119,9 @@ onEachDatabase((database) => {
       expect(await stateOf(turn)).toBe("parked");
       expect(await operations().find(id)).toMatchObject({ state: "asked", askedBecause: "why not", turnId: turn.id });
       expect((await operations().open(conversation)).map((one) => one.id)).toEqual([id]);
-      expect(await operations().reserve(conversation)).toMatchObject({ parked: 1 });
+      const { parked, expiresAt } = await operations().reserve(conversation);
+      expect(parked).toBe(1);
+      expect(Math.round((expiresAt.getTime() - Date.now()) / 3_600_000)).toBe(24);
       expect(await turns().unread(conversation.agent)).toEqual([]);
       expect(await turns().claim(conversation, 4)).toBe("idle");
     });
