@@ -1,6 +1,7 @@
 import { systemEvent } from "../context/ephemeris.ts";
 import { eventTime } from "../context/time.ts";
-import type { Operation, OperationCall, OperationState, Question } from "../database/operations.ts";
+import type { OperationCall, OperationState, Question } from "../database/operation-record.ts";
+import type { Operation } from "../database/operations.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Rooms } from "../database/rooms.ts";
 import { digest, HOME, type RoomId, type UserId } from "../lib/ids.ts";

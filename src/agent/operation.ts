@@ -1,6 +1,6 @@
 import { beginning } from "../context/measure.ts";
 import type { Json } from "../database/connection.ts";
-import type { OperationCall } from "../database/operations.ts";
+import type { OperationCall } from "../database/operation-record.ts";
 import { UserError } from "../lib/errors.ts";
 import { digest } from "../lib/ids.ts";
 import { canonicalJson, isObject } from "../lib/json.ts";

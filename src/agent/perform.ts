@@ -1,5 +1,6 @@
 import { functionResult } from "../context/ephemeris.ts";
-import type { Operation, OperationCall, OperationRecord } from "../database/operations.ts";
+import type { OperationCall, OperationRecord } from "../database/operation-record.ts";
+import type { Operation } from "../database/operations.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import { Fenced } from "../database/steps.ts";
 import { messageOf } from "../lib/errors.ts";

@@ -1,5 +1,5 @@
 import type { Json } from "../database/connection.ts";
-import type { OperationRecord } from "../database/operations.ts";
+import type { OperationRecord } from "../database/operation-record.ts";
 import type { Conversation } from "../database/routing.ts";
 import type { Step, StepCommit } from "../database/steps.ts";
 import type { Turn, Turns } from "../database/turns.ts";

@@ -3,7 +3,7 @@ import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database, Json, Sql } from "./connection.ts";
 import type { StoredEvent } from "./events.ts";
 import type { Media } from "./media.ts";
-import { type OperationRecord, recordOperations } from "./operations.ts";
+import { type OperationRecord, recordOperations } from "./operation-record.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 
 export interface MemberChange {

@@ -1,7 +1,7 @@
 import type { AgentName, RoomId } from "../lib/ids.ts";
 import { type CallUsage, settleReservation, spentBy } from "./budgets.ts";
 import type { Database, Json } from "./connection.ts";
-import { type OperationRecord, recordOperations } from "./operations.ts";
+import { type OperationRecord, recordOperations } from "./operation-record.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import { type Conversation, insertWakes, type WakeDraft } from "./routing.ts";
 import { endWindows } from "./windows.ts";

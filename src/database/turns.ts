@@ -1,7 +1,7 @@
 import type { WakeReason } from "../context/types.ts";
 import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database } from "./connection.ts";
-import { endOperations, type OperationRecord, recordOperations } from "./operations.ts";
+import { endOperations, type OperationRecord, recordOperations } from "./operation-record.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import type { Conversation } from "./routing.ts";
 import { commitSteps, Fenced, type Step, type StepCommit } from "./steps.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Agents } from "../../src/database/agents.ts";
-import { type OperationRecord, Operations } from "../../src/database/operations.ts";
+import type { OperationRecord } from "../../src/database/operation-record.ts";
+import { Operations } from "../../src/database/operations.ts";
 import type { Conversation } from "../../src/database/routing.ts";
 import { type ClaimedTurn, Turns } from "../../src/database/turns.ts";
 import type { UserId } from "../../src/lib/ids.ts";

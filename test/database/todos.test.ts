@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { AgentRow } from "../../src/database/agents.ts";
-import type { OperationRecord } from "../../src/database/operations.ts";
+import type { OperationRecord } from "../../src/database/operation-record.ts";
 import { Outbox } from "../../src/database/outbox.ts";
 import { Todos, todosMax } from "../../src/database/todos.ts";
 import { Turns } from "../../src/database/turns.ts";

@@ -4,7 +4,7 @@ import { type AgentRow, Agents } from "../../src/database/agents.ts";
 import type { Database } from "../../src/database/connection.ts";
 import { type EventSource, Events, type IncomingEvent, type StoredEvent } from "../../src/database/events.ts";
 import { nobodyElse } from "../../src/database/notify.ts";
-import type { OperationCall } from "../../src/database/operations.ts";
+import type { OperationCall } from "../../src/database/operation-record.ts";
 import { PermissionTable } from "../../src/database/permissions.ts";
 import { Rooms } from "../../src/database/rooms.ts";
 import { type Conversation, type Effects, settle, type WakeDraft } from "../../src/database/routing.ts";
