@@ -48,16 +48,22 @@ export function formOf(input: z.ZodObject): Form {
 }
 
 /**
- * A valid input from what was written. Text where a number, a list or yes or no is expected is read as that: people's
- * commands are text, and some models write so. Throws a `UserError` that names each argument that is wrong, what was
+ * A valid input from what was written. Text where a number, a list or yes or no is expected is read as that, and null
+ * where nothing has to be said as nothing: people's commands are text, and some models write so. Throws a `UserError` that names each argument that is wrong, what was
  * found and what is expected.
  */
 export function readInput(input: z.ZodObject, written: unknown): Record<string, unknown> {
-  const { strict, fields } = formOf(input);
+  const { strict, fields, required } = formOf(input);
   const field = (name: PropertyKey | undefined): FieldSchema =>
     typeof name === "string" && Object.hasOwn(fields, name) ? (fields[name] ?? {}) : {};
+  const isNothing = (name: string, value: unknown) =>
+    value === null && Object.hasOwn(fields, name) && !required.includes(name);
   const values = isObject(written)
-    ? Object.fromEntries(Object.entries(written).map(([name, value]) => [name, meant(field(name), value)]))
+    ? Object.fromEntries(
+        Object.entries(written).flatMap(([name, value]) =>
+          isNothing(name, value) ? [] : [[name, meant(field(name), value)]],
+        ),
+      )
     : written;
   const read = strict.safeParse(values, {
     error: ({ code, path = [], ...issue }) =>

@@ -26,6 +26,7 @@ async function standing(name: string, room: string, { directory, rooms }: Comman
 export const commands = [
   defineCommand({
     command: "agent invite",
+    examples: ["helper !lounge:example.org"],
     description: "Lets the agent enter a room that is public, or in which the bot may invite.",
     where: "control",
     level: "admin",
@@ -49,6 +50,7 @@ export const commands = [
   }),
   defineCommand({
     command: "agent leave",
+    examples: ["helper !abc:example.org"],
     description: "Makes the agent leave a room.",
     where: "control",
     level: "admin",

@@ -12,6 +12,7 @@ const record = ({ audit, event }: CommandContext, agent: string, before: string,
 export const commands = [
   defineCommand({
     command: "agent pause",
+    examples: ["helper"],
     description: "The agent wakes for nothing until it is resumed; what it is working on is stopped.",
     where: "control",
     level: "admin",
@@ -25,6 +26,7 @@ export const commands = [
   }),
   defineCommand({
     command: "agent resume",
+    examples: ["helper"],
     description: "Ends a pause. What was said meanwhile is history, and is not answered.",
     where: "control",
     level: "admin",
@@ -38,6 +40,7 @@ export const commands = [
   }),
   defineCommand({
     command: "agent delete",
+    examples: ["helper", "helper --erase"],
     description:
       "The agent leaves its rooms, and its user is deactivated for ever. What it knew is kept, unless it is erased.",
     where: "control",

@@ -27,6 +27,7 @@ export const commands = [
   }),
   defineCommand({
     command: "agent show",
+    examples: ["helper"],
     description: "How an agent is configured, and where it is.",
     where: "control",
     level: "admin",
@@ -50,6 +51,7 @@ export const commands = [
   }),
   defineCommand({
     command: "agent create",
+    examples: ['clara --persona "You are Clara, and brief."'],
     description: "Makes a new agent, which is yours. Invitations that it has already are answered.",
     where: "control",
     level: "admin",
@@ -80,6 +82,7 @@ export const commands = [
   }),
   defineCommand({
     command: "agent set",
+    examples: ["helper mode read"],
     description:
       "Changes a field of the agent's agent.json, its owner, or its persona; `null` puts a field back. In force when it wakes next.",
     where: "control",

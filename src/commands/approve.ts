@@ -5,6 +5,7 @@ import { operationNumber } from "../agent/operation-number.ts";
 export const commands = [
   defineCommand({
     command: "approve",
+    examples: ["17"],
     description: "Lets an operation be carried out that waits for approval.",
     where: "anywhere",
     level: "operate",

@@ -30,6 +30,7 @@ export const commands = [
   }),
   defineCommand({
     command: "budget set",
+    examples: ["--usd 5 agent helper", "--tokens 2000000 bridge"],
     description: "Sets what may be spent on one day (UTC); it stands before the configuration.",
     where: "anywhere",
     level: "admin",
@@ -47,6 +48,7 @@ export const commands = [
   }),
   defineCommand({
     command: "budget reset",
+    examples: ["agent helper"],
     description: "Takes away what was set by command: the configuration holds again.",
     where: "anywhere",
     level: "admin",

@@ -5,6 +5,7 @@ import { operationNumber } from "../agent/operation-number.ts";
 export const commands = [
   defineCommand({
     command: "deny",
+    examples: ["17 Not before the review"],
     description: "Denies an operation that waits for approval. The agent is told why.",
     where: "anywhere",
     level: "operate",

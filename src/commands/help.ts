@@ -14,6 +14,7 @@ const ownHere = ({ commands, level, room, agents }: CommandContext): Commandable
 export const commands = [
   defineCommand({
     command: "help",
+    examples: ["write"],
     description: "What can be commanded here, or how a command is written.",
     where: "anywhere",
     level: "chat",

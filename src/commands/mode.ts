@@ -11,6 +11,7 @@ const choices = [...modes, "agent"] as const;
 export const commands = [
   defineCommand({
     command: "mode",
+    examples: ["read"],
     description:
       "Which kinds of operations agents carry out here without asking; each includes those before it. Shows it, or sets it for this room.",
     where: "room",

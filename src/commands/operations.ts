@@ -35,6 +35,7 @@ export const commands = [
   }),
   defineCommand({
     command: "operation",
+    examples: ["17"],
     description: "All about one operation, for those who may read whatever its caller had been shown.",
     where: "anywhere",
     level: "use",

@@ -31,6 +31,7 @@ export const commands = [
   }),
   defineCommand({
     command: "permission set",
+    examples: ["@mia:example.org operate"],
     description: "Gives somebody a level, at once; the configuration does not change it any more.",
     where: "control",
     level: "admin",
@@ -40,6 +41,7 @@ export const commands = [
   }),
   defineCommand({
     command: "permission remove",
+    examples: ["@mia:example.org"],
     description: "Takes a rule away, at once, also where the configuration has it.",
     where: "control",
     level: "admin",

@@ -6,6 +6,7 @@ import { digest } from "../lib/ids.ts";
 export const commands = [
   defineAgentCommand({
     command: "restore",
+    examples: ["rooms:/!abc:example.org/notes.md 3"],
     description: "Brings back what a file was before it was overwritten or deleted; `stat` lists the versions.",
     level: "operate",
     input: z.object({

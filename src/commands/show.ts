@@ -22,6 +22,7 @@ const toolsTexts = (shown: readonly Render[]): string[] =>
 export const commands = [
   defineAgentCommand({
     command: "show turn",
+    examples: ["42"],
     description: "What the agent was shown in a turn here, exactly, as a file.",
     level: "use",
     input: z.object({

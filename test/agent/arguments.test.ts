@@ -17,6 +17,7 @@ const read = (written: unknown) => readInput(input, written);
 it.each<[string, unknown, Record<string, unknown>]>([
   ["values as they are", { text: "5", count: 5, loud: true }, { text: "5", count: 5, loud: true }],
   ["what is not said as its default", {}, { count: 3 }],
+  ["null as nothing", { text: null, count: null, names: null }, { count: 3 }],
   ["a whole number", { count: " 7 " }, { count: 7 }],
   ["a number", { ratio: "-0.5" }, { ratio: -0.5, count: 3 }],
   ["yes and no", { loud: "No" }, { loud: false, count: 3 }],
@@ -32,7 +33,7 @@ it.each<[unknown, string]>([
   [{ count: "many" }, 'count: found "many", expected a whole number from 1 to 20'],
   [{ count: 21 }, "count: found 21, expected a whole number from 1 to 20"],
   [{ count: "1e1" }, 'count: found "1e1", expected a whole number from 1 to 20'],
-  [{ count: null }, "count: found null, expected a whole number from 1 to 20"],
+  [{ constructor: null }, 'arguments: there is no "constructor"'],
   [{ ratio: true }, "ratio: found true, expected a number"],
   [{ text: "too long" }, 'text: found "too long", expected a text of up to 5 characters: A word'],
   [{ loud: "constructor" }, 'loud: found "constructor", expected true or false'],
