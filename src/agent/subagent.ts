@@ -29,6 +29,7 @@ export const delegateTool = "delegate";
 export const subAgentsFolder = { share: "system", path: "/subagents" } as const;
 
 const filesMost = 1_000;
+const promptMost = 20_000;
 const filePattern = /^\/subagents\/([^/]+)\.md$/;
 const namePattern = /^[a-z][a-z0-9-]{0,31}$/;
 const isName = (value: string): boolean => namePattern.test(value);
@@ -73,6 +74,7 @@ export function parseSubAgent(file: FilePath, text: string): SubAgent {
     ...(read.success ? [] : problemsOf(read.error, front).map(({ line }) => line)),
     ...(read.success && read.data.name !== name ? [`name: found "${read.data.name}", and the file is ${name}.md`] : []),
     ...(prompt === "" ? ["it has no prompt: write it below the second ---"] : []),
+    ...(prompt.length > promptMost ? [`its prompt is longer than ${promptMost} characters`] : []),
   ];
   if (read.success && problems.length === 0) return { ...read.data, prompt };
   throw new UserError([`${where} cannot be used:`, ...problems.map((line) => `  ${line}`)].join("\n"));

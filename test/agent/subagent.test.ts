@@ -74,6 +74,7 @@ describe("a sub-agent's file", () => {
     ],
     ["delegate as a tool", clerk.replace("[FS_Read]", "[delegate]"), "`delegates`"],
     ["a description of two lines", clerk.replace("finds files", '"a\\nb"'), "one line of text"],
+    ["a prompt without end", clerk + "x".repeat(20_000), "its prompt is longer than 20000 characters"],
     ["no prompt", clerk.replace("You are the clerk.", ""), "it has no prompt"],
   ])("is refused with %s", (_, text, reason) => {
     expect(refusal(text)).toContain(reason);

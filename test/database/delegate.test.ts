@@ -45,6 +45,9 @@ You do part ${name}.
   ]),
 );
 
+const charsOf = (messages: readonly { readonly content: string }[]) =>
+  messages.reduce((chars, { content }) => chars + content.length, 0);
+
 onEachDatabase((database) => {
   let model: ScriptedModel;
   let rights: Rights;
@@ -351,6 +354,20 @@ onEachDatabase((database) => {
     await run();
     expect(requestsOf("one")).toHaveLength(10);
     expect(toldTo("")).toMatch(/its limit of 10 steps before it was done\.\s+The last that it wrote:\s+Step 9\./);
+  });
+
+  it("one whose context is full is shown anew what it did last", async () => {
+    await begin({ approxContextCharsMax: 8_000 });
+    script("", handTo("one"), answer);
+    const long = (n: number) => (request: ModelRequest) => [`${n} `.repeat(700), call("Again")(request)];
+    script("one", long(1), long(2), long(3), long(4), long(5), "One is done.");
+    await run();
+    const requests = requestsOf("one").map(({ body }) => body.messages);
+    expect(requests.every((messages) => charsOf(messages) <= 8_000)).toBe(true);
+    const anew = requests.slice(1).filter((messages) => messages.length === 2);
+    expect(anew.length).toBeGreaterThan(0);
+    expect(anew.every(([, shown]) => /<thought [^>]*truncated/.test(shown?.content ?? ""))).toBe(true);
+    expect(toldTo("")).toContain("One is done.");
   });
 
   it("a turn of two hundred steps delegates nothing more", async () => {
