@@ -4,7 +4,7 @@ import type { Rooms } from "../database/rooms.ts";
 import type { Conversation } from "../database/routing.ts";
 import type { Clock } from "../lib/clock.ts";
 import { UserError } from "../lib/errors.ts";
-import { digest, HOME, type RoomId, type UserId } from "../lib/ids.ts";
+import { digest, type RoomId, type UserId } from "../lib/ids.ts";
 import { type Card, outcomeOfCard, shownInput } from "./approval-card.ts";
 import { cardOf } from "./asking.ts";
 import { includesLevel } from "./permissions.ts";
@@ -25,7 +25,7 @@ export interface ApprovalParts {
 export interface Verdict {
   readonly approved: boolean;
   readonly by: UserId;
-  /** The room in which the person says it. */
+  /** The room in which the person has said it. */
   readonly roomId: RoomId;
   readonly because?: string | undefined;
 }
@@ -94,18 +94,19 @@ export class Approvals {
     return utter({ sender, roomId, text, notice: true, key: digest("expired", key) });
   }
 
-  /** People of the card's room, or of the room it was asked from; admins also from the control room. */
+  /**
+   * People of the card's room, or of the room it was asked from; admins also from the control room. Only its members can
+   * say anything in a room.
+   */
   async #mayDecide({ id, cardRoom, roomId: from }: Operation, by: UserId, roomId: RoomId): Promise<void> {
     const { rights, rooms } = this.#parts;
     const level = await rights.of(by);
     if (!includesLevel(level, "operate")) {
       throw new UserError(`To decide this you need the right to operate; you have: ${level}.`);
     }
+    if (roomId === cardRoom || roomId === from) return;
     if (level === "admin" && roomId === (await rooms.controlRoom())) return;
-    const here = roomId !== HOME && (roomId === cardRoom || roomId === from);
-    if (!here || (await rooms.membership(roomId, by)) !== "join") {
-      throw new UserError(`Operation ${id} is not of this room: it can be decided where it was asked for.`);
-    }
+    throw new UserError(`Operation ${id} is not of this room: it can be decided where it was asked for.`);
   }
 
   #deliver(drafts: readonly OutboxDraft[]): void {

@@ -1,11 +1,14 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type ModelRequest, newMessages, toolName } from "../support/scripted-model.ts";
-import { answer, callsOf } from "../support/sight.ts";
+import { answer, callsOf, roomOf } from "../support/sight.ts";
 import type { Person } from "./person.ts";
 import { Setting } from "./setting.ts";
 import { ms, percentile, type Table } from "./table.ts";
 
-const questions = 100;
+const questions = 60;
 const warm = 10;
+/** Somebody reads the card. Meanwhile its signs come, and the homeserver tells the bridge of all that. */
+const readingMs = 500;
 
 interface TimelineEvent {
   readonly event_id: string;
@@ -30,7 +33,10 @@ export async function approval(postgresUrl: string | undefined): Promise<Table[]
 function reply(request: ModelRequest) {
   const text = newMessages(request).at(-1)?.body ?? "";
   if (callsOf(request).length > 0) return answer(request, `done ${text}`);
-  return { call: toolName(request, "FS_WriteFile"), arguments: { path: "agents:/helper/notes.md", content: text } };
+  return {
+    call: toolName(request, "FS_WriteFile"),
+    arguments: { path: `rooms:/${roomOf(request)}/notes.md`, content: text },
+  };
 }
 
 async function measure(setting: Setting): Promise<Table> {
@@ -43,10 +49,13 @@ async function measure(setting: Setting): Promise<Table> {
     await hops.travel();
     await ann.say(room, `question ${n}`);
     const card = await newestCard(ann, room, n);
+    await sleep(readingMs);
     const at = Date.now();
     const content = { "m.relates_to": { rel_type: "m.annotation", event_id: card, key: "✅" } };
     const done = ann.hears(setting.ours.userId, `done question ${n}`);
-    const sign = await ann.api("PUT", `v3/rooms/${encodeURIComponent(room)}/send/m.reaction/${n}`, { body: content });
+    const sign = await ann.api("PUT", `v3/rooms/${encodeURIComponent(room)}/send/m.reaction/sign${n}`, {
+      body: content,
+    });
     if (n >= warm) sentAt.set(String(sign.event_id), at);
     await done;
   }

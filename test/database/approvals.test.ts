@@ -139,8 +139,8 @@ onEachDatabase((database) => {
     it.each<[string, Partial<Verdict>, string]>([
       ["by somebody without the right", { by: ben }, "you need the right to operate; you have: chat"],
       ["by somebody unknown", { by: newUser() }, "you need the right to operate; you have: none"],
-      ["by somebody who is not in the room", { by: admin }, "is not of this room"],
       ["from another room", { roomId: newRoom() }, "is not of this room"],
+      ["by an admin, from another room", { by: admin, roomId: newRoom() }, "is not of this room"],
     ])("%s does not count", async (_, fields, why) => {
       const asked = await ask(await roomOf(ann, ben));
       await expect(decide(asked, fields)).rejects.toThrow(why);
