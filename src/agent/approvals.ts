@@ -2,7 +2,6 @@ import type { Operation, Operations } from "../database/operations.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { Conversation } from "../database/routing.ts";
-import type { Clock } from "../lib/clock.ts";
 import { UserError } from "../lib/errors.ts";
 import { digest, type RoomId, type UserId } from "../lib/ids.ts";
 import { type Card, outcomeOfCard, shownInput } from "./approval-card.ts";
@@ -15,7 +14,6 @@ export interface ApprovalParts {
   readonly operations: Operations;
   readonly rooms: Rooms;
   readonly rights: Rights;
-  readonly clock: Clock;
   readonly botUserId: UserId;
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
   readonly onWoken: (conversations: readonly Conversation[]) => void;
@@ -40,15 +38,14 @@ export class Approvals {
 
   /** Decides once, and lets the turn that waits for it go on. Throws a `UserError` that says why it does not count. */
   async decide(operation: Operation, { approved, by, roomId, because }: Verdict): Promise<void> {
-    const { clock, operations, onWoken } = this.#parts;
+    const { operations, onWoken } = this.#parts;
     await this.#mayDecide(operation, by, roomId);
     const decision = approved ? "approved" : "denied";
-    // What this person has said stands: the process may have died before it knew.
-    if (operation.decision === decision && operation.decidedBy === by && operation.state !== "done") return;
+    // What this person has said stands: the process may have died before it answered.
+    const repeated = operation.decision === decision && operation.decidedBy === by;
+    if (repeated && (!approved || operation.state === "asked" || operation.state === "running")) return;
     if (isDecided(operation)) throw new UserError(whatBecame(operation));
-    if (operation.expiresAt && operation.expiresAt <= clock.now()) {
-      throw new UserError(whatBecame({ ...operation, state: "expired" }));
-    }
+    if (operation.overdue) throw new UserError(whatBecame({ ...operation, state: "expired" }));
     if (approved && shownInput(operation.input as Record<string, unknown>) === undefined) {
       throw new UserError(
         `Operation ${operation.id} can only be denied: its input is too long to be shown, so that nobody has seen all of it.`,

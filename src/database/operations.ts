@@ -18,6 +18,8 @@ export interface Operation extends Required<Omit<OperationCall, "n" | "callId" |
   readonly askedBecause: string | null;
   readonly askedAt: Date | null;
   readonly expiresAt: Date | null;
+  /** It is too late to decide, by the database's clock. */
+  readonly overdue: boolean;
   readonly cardRoom: RoomId | null;
   readonly cardKey: string | null;
   readonly decision: "approved" | "denied" | null;
@@ -37,8 +39,8 @@ export type Decision = "approved" | "denied" | "expired";
 
 const operationColumns = `id, key, tool, kind, summary, input, input_hash as "inputHash", agent, room_id as "roomId", by,
   requesters, sub_agent as "subAgent", todo, turn_id as "turnId", n, call_id as "callId", state,
-  asked_because as "askedBecause", asked_at as "askedAt", expires_at as "expiresAt", card_room as "cardRoom",
-  card_key as "cardKey", decision, decided_by as "decidedBy", decided_because as "decidedBecause",
+  asked_because as "askedBecause", asked_at as "askedAt", expires_at as "expiresAt",
+  coalesce(expires_at <= now(), false) as overdue, card_room as "cardRoom", card_key as "cardKey", decision, decided_by as "decidedBy", decided_because as "decidedBecause",
   decided_at as "decidedAt", started_at as "startedAt", ended_at as "endedAt", result, error, sources, taint,
   created_at as "createdAt"`;
 
