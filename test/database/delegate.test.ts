@@ -5,7 +5,7 @@ import { outcomeUnknown } from "../../src/agent/operation.ts";
 import type { Rights } from "../../src/agent/rights.ts";
 import { TurnRunner } from "../../src/agent/runner.ts";
 import { parseAgentSettings } from "../../src/agent/settings.ts";
-import { defineTool, type ToolContext } from "../../src/agent/tool.ts";
+import { defineTool, type OperationKind, type ToolContext } from "../../src/agent/tool.ts";
 import { toolContext } from "../../src/agent/tool-context.ts";
 import { nobodyElse } from "../../src/database/notify.ts";
 import type { Conversation } from "../../src/database/routing.ts";
@@ -80,12 +80,12 @@ onEachDatabase((database) => {
     await wake(database(), conversation, { requester: person });
   }
 
-  const toolNamed = (name: string, repeatable: boolean) =>
+  const toolNamed = (name: string, repeatable: boolean, kind: OperationKind = "create") =>
     defineTool({
       name,
       set: "core",
       description: "A tool under test",
-      kind: "create",
+      kind,
       repeatable,
       input: z.object({}),
       async run(_input, context) {
@@ -101,7 +101,13 @@ onEachDatabase((database) => {
     mindOf(own, {
       modelUrl: model.url,
       rights,
-      tools: [sendMessage, delegate, toolNamed("Once", false), toolNamed("Again", true)],
+      tools: [
+        sendMessage,
+        delegate,
+        toolNamed("Once", false),
+        toolNamed("Again", true),
+        toolNamed("Erase", true, "delete"),
+      ],
       shipped: definitions,
       ...options,
     });
@@ -132,7 +138,7 @@ onEachDatabase((database) => {
     return steps.map(({ name, state }) => `${name.replace(/_\w+$/, "")}: ${state}`);
   };
   const operations = () =>
-    database().sql`select tool, state, sub_agent, todo from operations where agent = ${conversation.agent} order by id`;
+    database().sql`select id, tool, state, sub_agent from operations where agent = ${conversation.agent} order by id`;
   const said = async () => {
     const rows = await database().sql<{ body: string }[]>`
       select content->>'body' as body from outbox where room_id = ${conversation.roomId} order by id`;
@@ -195,6 +201,16 @@ onEachDatabase((database) => {
     ]);
     expect((await turnRow())?.sources).toContain("!elsewhere:test");
     expect((await turnRow())?.taint).toContain("@stranger:test");
+  });
+
+  it("what one has read of strangers makes its agent ask, too, whatever the mode", async () => {
+    await begin({ mode: "delete" });
+    script("", handTo("one"), call("Erase"));
+    script("one", call("Once"), "Erase everything.");
+    await run();
+    expect(await turnRow()).toMatchObject({ state: "parked" });
+    expect((await operations()).at(-1)).toMatchObject({ tool: "Erase", state: "asked", sub_agent: null });
+    expect(runs.map(({ tool }) => tool)).toEqual(["Once"]);
   });
 
   it("three may work for each other, and a fourth is refused", async () => {
@@ -438,6 +454,37 @@ onEachDatabase((database) => {
     expect(runs).toHaveLength(1);
     expect(model.requests.map(subAgentOf)).toEqual(["", "one", "one", ""]);
     expect(await turnRow()).toMatchObject({ state: "done", error: null });
+  });
+
+  it("a process that dies while one goes on with an approval leaves it carried out once, or says that it does not know", async () => {
+    model.onEvery((request) => {
+      if (subAgentOf(request) === "")
+        return userText(request).includes("ONE SAYS") ? answer(request) : handTo("one")(request);
+      return errandOf(request).results.length === 0 ? call("Once")(request) : "ONE SAYS so";
+    });
+    let deaths = 0;
+    for (let at = 1; ; at++) {
+      await begin({ mode: "read" });
+      runs = [];
+      await run();
+      const asking = (await operations()).find(({ state }) => state === "asked");
+      await mind().operations.decide(Number(asking?.id), "approved", { userId: person });
+      const { database: own, died } = mortal(database(), at);
+      const end = await Promise.race([died, run(newProcess({}, own))]);
+      if (end === "died") await run();
+      expect(await turnRow(), `death ${at}`).toMatchObject({ state: "done", error: null });
+      const [once] = await operations();
+      expect([once?.tool, once?.state === "unknown" || runs.length === 1, runs.length <= 1]).toEqual([
+        "Once",
+        true,
+        true,
+      ]);
+      expect(["done", "unknown"]).toContain(once?.state);
+      expect((await said()).filter((body) => body === "done")).toHaveLength(1);
+      if (end !== "died") break;
+      deaths += 1;
+    }
+    expect(deaths).toBeGreaterThan(10);
   });
 
   it("what it thinks and calls is told to people under its name, and not shown to the agent afterwards", async () => {
