@@ -87,6 +87,9 @@ describe.each(tools)("$name", ({ file, tool }) => {
         .sort(),
     ).toEqual(["additionalProperties", "type"]);
     expect(Object.keys(fields)).toEqual(expect.arrayContaining([...required]));
+    // What every call may say is no field of a tool's own.
+    expect(fields).toHaveProperty("todo");
+    expect(tool.input.shape).not.toHaveProperty("todo");
     for (const [name, schema] of Object.entries(fields)) {
       expect(name).toMatch(/^[A-Za-z]\w{0,63}$/);
       expect(schema.description, name).toMatch(/\S/);
