@@ -159,9 +159,8 @@ export async function see(database: Database, look: Look): Promise<Seen> {
           order by user_id = any (${[...look.first]}) desc, kind = 'agent' desc, user_id), '[]') from people) as members,
         (select coalesce(jsonb_agg(jsonb_build_object('id', id, 'entry', entry, 'at', at, 'taint', taint) order by id), '[]') from thoughts) as ephemeris,
         ${todosShown(sql, look)} as todos,
-        (select coalesce(jsonb_agg(distinct t), '[]')
-          from newest e join outbox o on o.event_id = e.event_id join turns on turns.id = o.turn_id, unnest(turns.taint) t
-          where e.sender = ${userId}) as "ownTaint",
+        (select coalesce(jsonb_agg(distinct t), '[]') from turns, unnest(taint) t where id in (
+          select turn_id from outbox where event_id = any (array(select event_id from newest where sender = ${userId})))) as "ownTaint",
         (select log from remembered) as log,
         (select mode from rooms where room_id = ${here}) as mode,
         exists (select 1 from renders where turn_id = ${look.turnId} and n >= ${look.base ?? null}::integer and system = '') as emptied`,
