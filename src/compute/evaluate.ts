@@ -42,12 +42,12 @@ const wasm = readFileSync(fileURLToPath(import.meta.resolve("quickjs-wasi/quickj
  */
 export async function evaluate({ code, now, timeZone }: Computation): Promise<Computed> {
   const zone = IANAZone.create(timeZone);
-  const lines: string[] = [];
-  let left = charactersMost * 2;
+  let printed = "";
+  let written = 0;
   const until = systemClock.monotonic() + secondsMost * 1_000;
   let late = false;
   const answer = (value: string | undefined, error?: string): Computed => ({
-    printed: clipped(lines.join("\n")),
+    printed: clipped(printed, written),
     value: value === undefined ? undefined : clipped(value),
     error: late ? `it was stopped after ${secondsMost} seconds` : error && clipped(error),
   });
@@ -70,8 +70,9 @@ export async function evaluate({ code, now, timeZone }: Computation): Promise<Co
       }),
     });
     const print = vm.newFunction("print", (text) => {
-      if (left > 0 && text) lines.push(text.toString());
-      left -= (lines.at(-1)?.length ?? 0) + 1;
+      const line = `${written === 0 ? "" : "\n"}${text?.toString() ?? ""}`;
+      printed += line.slice(0, Math.max(0, charactersMost - written));
+      written += line.length;
       return vm.undefined;
     });
     const settle = vm.callFunction(vm.evalCode(`(${guest})`), vm.undefined, print);
@@ -80,7 +81,7 @@ export async function evaluate({ code, now, timeZone }: Computation): Promise<Co
     vm.executePendingJobs();
     if (settled.promiseState === pending) return answer(undefined, "it waits for something that never comes");
     const result = await vm.resolvePromise(settled);
-    if ("error" in result) return answer(undefined, textOf(result.error));
+    if ("error" in result) return answer(undefined, reason(textOf(result.error) ?? ""));
     const [value, error, stack] = ["value", "error", "stack"].map((name) => textOf(result.value.getProp(name)));
     return answer(value, error && reason(error, stack));
   } catch (error) {
@@ -102,7 +103,7 @@ function reason(error: string, stack = ""): string {
   return `${error} (line ${place[1]}${place[2] === undefined ? "" : `, column ${place[2]}`})`;
 }
 
-function clipped(text: string): string {
-  const more = text.length - charactersMost;
+function clipped(text: string, length = text.length): string {
+  const more = length - charactersMost;
   return more > 0 ? `${text.slice(0, charactersMost)}\n[${more} more characters are left out]` : text;
 }

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { after, afterIdling } from "../lib/clock.ts";
+import { messageOf } from "../lib/errors.ts";
 import { type Computation, type Computed, secondsMost } from "./evaluate.ts";
 
 /** What cannot be interrupted from inside is ended from outside so much later: starting takes time, too. */
@@ -7,7 +8,7 @@ const graceMs = 1_500;
 /** A thread that has nothing to do goes, and with it the memory that WebAssembly never gives back. */
 const idleMs = 60_000;
 
-const late: Computed = { printed: "", value: undefined, error: `it was stopped after ${secondsMost} seconds` };
+const failed = (error: string): Computed => ({ printed: "", value: undefined, error });
 
 /** Runs computations one after the other in a thread of its own, which is started when it is needed. */
 export class Interpreter {
@@ -36,22 +37,26 @@ export class Interpreter {
     const worker = this.#worker;
     const { promise, resolve, reject } = Promise.withResolvers<Computed>();
     const giveUp = (): void => reject(signal.reason);
-    const forget = after(secondsMost * 1_000 + graceMs, () => resolve(late));
+    const late = () => resolve(failed(`it was stopped after ${secondsMost} seconds`));
+    const forget = after(secondsMost * 1_000 + graceMs, late);
+    const die = (error: unknown): void => resolve(failed(`the interpreter gave up: ${messageOf(error)}`));
+    let answered = false;
+    const answer = (computed: Computed): void => {
+      answered = true;
+      resolve(computed);
+    };
     signal.addEventListener("abort", giveUp);
-    worker.on("message", resolve);
-    worker.on("error", reject);
+    worker.on("message", answer);
+    worker.on("error", die);
     worker.postMessage(computation);
-    let whole = false;
     try {
-      const computed = await promise;
-      whole = computed !== late;
-      return computed;
+      return await promise;
     } finally {
       forget();
       signal.removeEventListener("abort", giveUp);
-      worker.off("message", resolve);
-      worker.off("error", reject);
-      if (!whole) this.#end();
+      worker.off("message", answer);
+      worker.off("error", die);
+      if (!answered) this.#end();
     }
   }
 
