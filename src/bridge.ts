@@ -5,7 +5,7 @@ import { openDatabase } from "./database/connection.ts";
 import { openLeases } from "./database/leases.ts";
 import { migrate } from "./database/migrate.ts";
 import { openNotifier } from "./database/notify.ts";
-import { Queue } from "./database/queue.ts";
+import { openQueue } from "./database/open-queue.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { LiveConfig } from "./live-config.ts";
@@ -44,10 +44,9 @@ export async function startBridge(
     if (applied.length > 0) log.info({ applied }, "the database was migrated");
     const notifier = await openNotifier(database, clock, log);
     stops.push(() => notifier.close());
-    const queue = new Queue(database, log);
+    const queue = await openQueue(database, log);
     await queue.start();
     stops.push(() => queue.stop());
-    if ("dir" in config.database) await queue.clear();
 
     let ready = false;
     const leases = openLeases({ database, notifier, name: config.bridge.instance, clock, log });

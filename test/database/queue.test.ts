@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { Queue } from "../../src/database/queue.ts";
+import { openQueue } from "../../src/database/open-queue.ts";
+import type { Queue } from "../../src/database/queue.ts";
 import type { Conversation } from "../../src/database/routing.ts";
 import type { AgentName } from "../../src/lib/ids.ts";
 import { silentLog } from "../../src/lib/log.ts";
@@ -13,7 +14,7 @@ onEachDatabase((database, kind) => {
     for (const queue of queues.splice(0)) await queue.stop();
   });
   const newQueue = async () => {
-    const queue = new Queue(database(), silentLog);
+    const queue = await openQueue(database(), silentLog);
     await queue.start();
     queues.push(queue);
     return queue;
@@ -64,7 +65,7 @@ onEachDatabase((database, kind) => {
     });
   });
 
-  it("a job whose process has died runs at once when it is released", async () => {
+  it.runIf(kind === "postgres")("a job whose process has died runs at once when it is released", async () => {
     const [conversation] = conversations(1) as [Conversation];
     const [dead, alive] = [await newQueue(), await newQueue()];
     const never = Promise.withResolvers<void>();
@@ -80,7 +81,7 @@ onEachDatabase((database, kind) => {
     await alive.work(1, async (one) => seen.push(one) > 0);
     await alive.release([conversation]);
     await alive.send(conversation);
-    await eventually(() => seen.length > 0, { what: `the job to run again (${kind})` });
+    await eventually(() => seen.length > 0, { what: "the job to run again" });
     expect(seen[0]).toEqual(conversation);
     never.resolve();
   });
