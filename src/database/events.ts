@@ -93,17 +93,6 @@ export class Events {
     return rows.map((row) => row.roomId);
   }
 
-  /** The room's events that wait to be routed, in order of arrival. */
-  pending(roomId: RoomId, limit = 100): Promise<PendingEvent[]> {
-    return this.#database.run(
-      (sql) => sql<PendingEvent[]>`
-        select ${sql.unsafe(eventColumns)}, exists (
-          select 1 from events later where later.replaces = e.event_id or later.redacts = e.event_id) as overtaken
-        from events e
-        where e.room_id = ${roomId} and e.routed_at is null order by e.seq limit ${limit}`,
-    );
-  }
-
   async find(eventId: EventId): Promise<StoredEvent | undefined> {
     const [row] = await this.#database.run(
       (sql) => sql<StoredEvent[]>`select ${sql.unsafe(eventColumns)} from events e where e.event_id = ${eventId}`,

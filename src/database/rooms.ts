@@ -1,5 +1,5 @@
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
-import type { Database, Json } from "./connection.ts";
+import type { Database, Json, Sql } from "./connection.ts";
 import type { MemberChange } from "./routing.ts";
 
 interface RoomAgent {
@@ -62,6 +62,16 @@ export interface RoomSnapshot {
   readonly state: readonly { readonly type: string; readonly content: Json; readonly sender: UserId }[];
 }
 
+/** Part of a statement: the columns of a `RoomContext`. */
+export const contextColumns = (sql: Sql, roomId: RoomId) => sql`
+  coalesce((select kind from rooms where room_id = ${roomId}), 'chat') as kind,
+  coalesce((select jsonb_object_agg(type, content) from room_state where room_id = ${roomId}), '{}') as state,
+  coalesce((select jsonb_agg(jsonb_build_object('userId', user_id, 'membership', membership, 'direct', direct, 'since', joined_position) order by user_id)
+    from members where room_id = ${roomId} and kind = 'agent' and membership in ('join', 'invite')), '[]') as agents,
+  (select count(*) from members where room_id = ${roomId} and kind = 'human' and membership = 'join') as humans,
+  exists (select 1 from members where room_id = ${roomId} and kind = 'bot' and membership = 'join') as "botJoined",
+  room_creator(${roomId}) as creator`;
+
 export class Rooms {
   readonly #database: Database;
 
@@ -70,16 +80,7 @@ export class Rooms {
   }
 
   async context(roomId: RoomId): Promise<RoomContext> {
-    const [row] = await this.#database.run(
-      (sql) => sql<RoomContext[]>`
-        select coalesce((select kind from rooms where room_id = ${roomId}), 'chat') as kind,
-          coalesce((select jsonb_object_agg(type, content) from room_state where room_id = ${roomId}), '{}') as state,
-          coalesce((select jsonb_agg(jsonb_build_object('userId', user_id, 'membership', membership, 'direct', direct, 'since', joined_position) order by user_id)
-            from members where room_id = ${roomId} and kind = 'agent' and membership in ('join', 'invite')), '[]') as agents,
-          (select count(*) from members where room_id = ${roomId} and kind = 'human' and membership = 'join') as humans,
-          exists (select 1 from members where room_id = ${roomId} and kind = 'bot' and membership = 'join') as "botJoined",
-          room_creator(${roomId}) as creator`,
-    );
+    const [row] = await this.#database.run((sql) => sql<RoomContext[]>`select ${contextColumns(sql, roomId)}`);
     if (!row) throw new Error("a query without a table gave no row");
     return row;
   }

@@ -1,6 +1,7 @@
 import type { Database } from "../database/connection.ts";
 import type { Events, PendingEvent } from "../database/events.ts";
 import type { Leases } from "../database/leases.ts";
+import { pendingIn } from "../database/pending.ts";
 import type { RoomContext, Rooms } from "../database/rooms.ts";
 import { type Conversation, settle } from "../database/routing.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -82,14 +83,14 @@ export class Router {
 
   async #routeRoom(roomId: RoomId): Promise<void> {
     for (;;) {
-      const { events, leases, rooms } = this.#parts;
-      const [pending, known] = await Promise.all([events.pending(roomId, batch), rooms.context(roomId)]);
-      let room: RoomContext | undefined = known;
-      for (const event of pending) {
+      const { database, leases, rooms } = this.#parts;
+      const pending = await pendingIn(database, roomId, batch);
+      let room = pending[0]?.room;
+      for (const { room: _, ...event } of pending) {
         if (this.#stopped.signal.aborted || !leases.holds(roomId)) return;
         await this.#routeEvent(event, room ?? (await rooms.context(roomId)));
         // Only state changes what is known of a room.
-        if (event.stateKey !== null) room = undefined;
+        if (event.stateKey !== null) room = null;
       }
       if (pending.length < batch) return;
     }

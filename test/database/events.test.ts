@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { AgentDirectory } from "../../src/agent/agent.ts";
 import { Events, type IncomingEvent } from "../../src/database/events.ts";
 import { Outbox } from "../../src/database/outbox.ts";
+import { pendingIn } from "../../src/database/pending.ts";
 import { Renders } from "../../src/database/renders.ts";
 import { Rooms } from "../../src/database/rooms.ts";
 import { settle } from "../../src/database/routing.ts";
@@ -20,6 +21,7 @@ import {
   newRoom,
   newUser,
   rightsOf,
+  setMember,
   settleEvent,
   storeEvent,
   wake,
@@ -31,7 +33,7 @@ onEachDatabase((database) => {
   beforeEach(() => {
     roomId = newRoom();
   });
-  const pending = async (limit?: number) => (await events().pending(roomId, limit)).map(({ eventId }) => eventId);
+  const pending = async (limit?: number) => (await pendingIn(database(), roomId, limit)).map(({ eventId }) => eventId);
 
   describe("storing", () => {
     it("keeps the order in which events are given, over many calls and within each", async () => {
@@ -77,9 +79,20 @@ onEachDatabase((database) => {
     it("gives at most as many as are asked for, the oldest, and none that is routed", async () => {
       const given = Array.from({ length: 3 }, () => incoming({ roomId }));
       await events().store(given, "push");
-      const [first] = await events().pending(roomId, 1);
+      const [first] = await pendingIn(database(), roomId, 1);
       if (first) await settle(database(), first, {});
       expect(await pending(1)).toEqual([given[1]?.eventId]);
+    });
+
+    it("gives with the first of those that wait what is known of the room", async () => {
+      const rooms = new Rooms(database());
+      await setMember(database(), roomId, newUser(), "join");
+      const agent = await addAgent(database());
+      await setMember(database(), roomId, agent.userId, "join");
+      await events().store([incoming({ roomId }), incoming({ roomId })], "push");
+      const waiting = await pendingIn(database(), roomId);
+      expect(waiting.map(({ room }) => room)).toEqual([await rooms.context(roomId), null]);
+      expect(waiting[0]?.room).toMatchObject({ humans: 1, agents: [{ userId: agent.userId, membership: "join" }] });
     });
 
     it("keeps what is no event once, as it came", async () => {
@@ -192,7 +205,7 @@ onEachDatabase((database) => {
       });
       for (const event of given) {
         await events().store([event], "push");
-        for (const one of await events().pending(roomId))
+        for (const one of await pendingIn(database(), roomId))
           await settle(database(), one, await judge.judge(one, await rooms.context(roomId)));
       }
     };
