@@ -1,5 +1,6 @@
 import { constants } from "node:fs";
 import { cp } from "node:fs/promises";
+import { flushCompileCache } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 
@@ -43,6 +44,8 @@ function startupMessage(): Buffer {
 }
 
 parentPort?.postMessage({ greeting: await execute(startupMessage()) });
+// For the next start, also where this one is killed.
+flushCompileCache();
 
 let queue = Promise.resolve();
 parentPort?.on("message", (message: Batch | Copy | "close") => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { eventually } from "./poll.ts";
 
 const main = join(import.meta.dirname, "../../src/main.ts");
+const compiled = join(import.meta.dirname, "../../node_modules/.cache/compiled");
 const options = ["--max-semi-space-size=4", "--import", join(import.meta.dirname, "end-with-stdin.ts")];
 
 /** The bridge as an operator runs it, a process of its own: it can be killed at any moment and started again. */
@@ -37,7 +38,7 @@ export class BridgeProcess {
     await this.beforeStart();
     const child = spawn(process.execPath, [...options, main, "start", "--config", this.#configFile], {
       stdio: ["pipe", "pipe", "pipe"],
-      env: { ...process.env, ...this.#env },
+      env: { ...process.env, NODE_COMPILE_CACHE: compiled, ...this.#env },
     });
     this.#child = child;
     for (const stream of [child.stdout, child.stderr]) {
