@@ -1,10 +1,10 @@
 import { Worker } from "node:worker_threads";
 import { after, afterIdling } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
-import { type Computation, type Computed, secondsMost } from "./evaluate.ts";
+import type { Computation, Computed } from "./evaluate.ts";
 
-/** What cannot be interrupted from inside is ended from outside so much later: starting takes time, too. */
-const graceMs = 1_500;
+/** What cannot be interrupted from inside is ended from outside after so long; a busy machine takes long to start it. */
+const patienceMs = 6_000;
 /** A thread that has nothing to do goes, and with it the memory that WebAssembly never gives back. */
 const idleMs = 60_000;
 
@@ -37,8 +37,8 @@ export class Interpreter {
     const worker = this.#worker;
     const { promise, resolve, reject } = Promise.withResolvers<Computed>();
     const giveUp = (): void => reject(signal.reason);
-    const late = () => resolve(failed(`it was stopped after ${secondsMost} seconds`));
-    const forget = after(secondsMost * 1_000 + graceMs, late);
+    const late = () => resolve(failed(`it was stopped after ${patienceMs / 1_000} seconds`));
+    const forget = after(patienceMs, late);
     const die = (error: unknown): void => resolve(failed(`the interpreter gave up: ${messageOf(error)}`));
     let answered = false;
     const answer = (computed: Computed): void => {

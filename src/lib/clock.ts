@@ -23,6 +23,12 @@ export const systemClock: Clock = {
   },
 };
 
+/** Milliseconds for which this thread has had a processor: what else the machine does takes nothing of it. */
+export const threadCpu = (): number => {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+};
+
 /** Calls once after `ms` as below; a process that has nothing else to do ends before. */
 export const afterIdling = (ms: number, call: () => void): (() => void) => {
   const timer = setTimeout(call, ms).unref();

@@ -148,7 +148,7 @@ describe("a computation that does not end", () => {
     ["a loop when the result is shown", "({ toJSON() { for (;;); } })"],
     ["a loop in a promise", "Promise.resolve().then(() => { for (;;); })"],
     ["what the interpreter does not interrupt", 'new Array(1e9) + ""'],
-  ])("is stopped: %s", async (_, code) => expect(await errorOf(code)).toBe("it was stopped after 2 seconds"));
+  ])("is stopped: %s", async (_, code) => expect(await errorOf(code)).toMatch(/^it was stopped after [26] seconds$/));
 
   it("ends at once with its signal, and the next one runs", async () => {
     const controller = new AbortController();
