@@ -271,7 +271,7 @@ interface TimelineEvent {
 const leftovers = `select
   (select count(*) from events where routed_at is null) as "events to route",
   (select count(*) from outbox where state = 'pending') as "rows to send",
-  (select count(*) from turns where state = 'running') as "open turns",
+  (select count(*) from turns where state in ('running', 'ready')) as "open turns",
   (select count(*) from wakes where turn_id is null) as "unread wakes",
   (select count(*) from events where media_after is not null) as "files to fetch",
   (select count(*) from (select event_id from outbox where event_id is not null group by event_id having count(*) > 1) d) as "rows with one event"`;
