@@ -164,6 +164,7 @@ export class Agents {
         talked as (delete from conversations where agent = ${name}),
         opened as (delete from windows where agent = ${name}),
         called as (delete from operations where agent = ${name}),
+        planning as (delete from todos where agent = ${name}),
         known as (delete from knowledge where agent = ${name}),
         earlier as (
           delete from file_versions where (share = 'agents' and root = ${name})

@@ -3,7 +3,7 @@ import { type AgentRow, Agents } from "../../src/database/agents.ts";
 import { Turns } from "../../src/database/turns.ts";
 import type { RoomId } from "../../src/lib/ids.ts";
 import { onEachDatabase } from "../support/database.ts";
-import { addAgent, newRoom, wake } from "../support/rows.ts";
+import { addAgent, call, newKey, newRoom, wake } from "../support/rows.ts";
 
 /** What stays of an erased agent: that there was one, what happened in rooms, and what its calls cost. */
 const kept = ["agents", "members", "events", "outbox", "usage", "spending", "audit"];
@@ -67,6 +67,8 @@ onEachDatabase((database) => {
     await sql`insert into conversations (agent, room_id) values (${agent.name}, ${room}) on conflict do nothing`;
     await sql`insert into windows (agent, room_id, src_type, src, turns_left, height)
       values (${agent.name}, ${room}, 'file', 'agents:/x', 2, 20)`;
+    await turns().begin(turn, 1, "call x", { ...call({ n: 1 }), state: "running" });
+    await sql`insert into todos (agent, room_id, number, name, key) values (${agent.name}, ${room}, 1, 'to do', ${newKey()})`;
     await sql`insert into knowledge (agent, source, text) values (${agent.name}, 'user', 'it is known')`;
     for (const [share, path] of [
       ["agents", own],
@@ -90,7 +92,7 @@ onEachDatabase((database) => {
       }
       return found;
     };
-    expect((await left()).length).toBeGreaterThan(8);
+    expect((await left()).length).toBeGreaterThan(10);
     await agents.erase(agent.name);
     expect(await left()).toEqual([]);
     expect(await sql`select 1 from steps where turn_id = ${turn.id}`).toEqual([]);
