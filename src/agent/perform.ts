@@ -57,7 +57,9 @@ export async function perform(
 ): Promise<Performed> {
   const before: Place = { state, step, callId, request };
   const known = step.state === undefined ? undefined : await state.mind.operations.ofStep(state.turn.id, step.n);
-  if (known && step.state === "started" && !request.tool.repeatable) return ended(before, rowOf(known), unknown, known);
+  if (step.state === "started" && !request.tool.repeatable) {
+    return known ? ended(before, rowOf(known), unknown, known) : { outcome: unknown.outcome };
+  }
   const asked = known?.askedBecause == null ? undefined : known;
   if (asked && asked.inputHash === hashOf(request)) return afterAsking(before, origin, asked);
 

@@ -145,6 +145,15 @@ onEachDatabase((database) => {
     expect(await journal()).toEqual(["model: done", "call Once: done", "model: done", "call SendMessage: done"]);
   });
 
+  it("a call that was begun by a version which did not record it is not repeated either", async () => {
+    await interrupt("Once");
+    await database().sql`delete from operations where agent = ${conversation.agent}`;
+    model.onEvery(answer);
+    await newProcess().runner.run(conversation);
+    expect(runs).toHaveLength(1);
+    expect(userText(model.requests[1] as ModelRequest)).toContain(outcomeUnknown);
+  });
+
   it("a call that was finished is not made again", async () => {
     model.on(() => true, askFor("Once"), { times: 1 });
     model.on(() => true, { hang: true }, { times: 1 });
