@@ -51,13 +51,14 @@ onEachDatabase((database) => {
   };
 
   /** In the mode `create`, an operation of kind `delete` asks. */
-  const toolNamed = (name: string, repeatable: boolean) =>
+  const toolNamed = (name: string, repeatable: boolean, immediate = false) =>
     defineTool({
       name,
       set: "core",
       description: "A tool under test",
       kind: "delete",
       repeatable,
+      immediate,
       input: z.object({ path: z.string().describe("A path") }),
       async run(_input, context) {
         runs.push({ tool: name, context });
@@ -67,7 +68,7 @@ onEachDatabase((database) => {
     });
   /** A process of its own, as far as turns are concerned. */
   const newProcess = (own: Database = database()) => {
-    const tools = [sendMessage, toolNamed("Once", false), toolNamed("Again", true)];
+    const tools = [sendMessage, toolNamed("Once", false), toolNamed("Again", true), toolNamed("Soon", true, true)];
     const mind = mindOf(own, { modelUrl: model.url, rights, tools });
     return { runner: new TurnRunner(mind, nobodyElse, () => {}), mind };
   };
@@ -154,6 +155,19 @@ onEachDatabase((database) => {
       result: "Once is done",
     });
     expect(await said("done")).toHaveLength(1);
+  });
+
+  it("a question that is written with the thought that led to it costs no second one", async () => {
+    await ask("Soon");
+    const { turnId } = await theOperation();
+    const steps = await database().sql`select name, state from steps where turn_id = ${turnId} order by n`;
+    expect(steps).toMatchObject([{ name: "model", state: "done" }, { state: "asked" }]);
+    await decide("approved");
+    await newProcess().runner.run(conversation);
+    expect(await turnStates()).toEqual(["done"]);
+    expect(runs).toHaveLength(1);
+    expect(model.requests).toHaveLength(2);
+    expect(await database().sql`select n from usage where turn_id = ${turnId}`).toHaveLength(2);
   });
 
   it("a denied operation is not run, and the agent is told who denied it and why", async () => {
