@@ -33,6 +33,8 @@ export type Verdict =
 /** Names of untrusted texts in a reason. */
 const namedMost = 3;
 
+const reaching = "it reaches beyond this conversation, and untrusted text was read before";
+
 const run: Verdict = { decision: "run" };
 const refuse = (reason: string): Verdict => ({ decision: "refuse", reason });
 
@@ -99,14 +101,15 @@ export async function gate(call: Call): Promise<Verdict> {
     ...(lacksRights ? [rights] : []),
     ...(allows(mode, kind) ? [] : [`it would ${kind} something, and the mode here is ${mode}`]),
     ...(walled ? [wall] : []),
-    ...(taint.length > 0 && (await reachesOutside(call))
-      ? [`it reaches beyond this conversation, and untrusted text was read before: ${someOf(taint)}`]
-      : []),
+    ...(taint.length > 0 && (await reachesOutside(call)) ? [`${reaching}: ${someOf(taint)}`] : []),
   ];
   return reasons.length === 0
     ? run
     : { decision: "ask", reason: reasons.join("; "), lacksRights, ...(walled && { wall }) };
 }
+
+/** Whether a reason for asking told of this wall; the names of untrusted texts, which stand last in it, tell nothing. */
+export const toldOf = (wall: string, because: string): boolean => because.split(reaching)[0]?.includes(wall) ?? false;
 
 /** The first of the names; the others are told beside it. */
 const someOf = (names: readonly string[]): string =>

@@ -8,6 +8,7 @@ import { digest } from "../lib/ids.ts";
 import { render } from "../lmml/render.ts";
 import { askPeople, cardOutcome } from "./asking.ts";
 import { interrupted, Parked, partly, ShuttingDown, Stopped } from "./interruption.ts";
+import { toldOf } from "./mode.ts";
 import {
   describe,
   type Ended,
@@ -105,7 +106,7 @@ async function afterAsking(place: Place, asked: Origin, operation: Operation): P
   }
   if (verdict.decision === "ask" && verdict.wall !== undefined) {
     // Whoever approved it has let out what they saw in it, if they were told of this wall; a new one holds.
-    if (operation.askedBecause?.includes(verdict.wall))
+    if (toldOf(verdict.wall, operation.askedBecause ?? ""))
       context = await toolContext(state.mind, { ...origin, sources: [] });
     else verdict = { decision: "refuse", reason: verdict.wall };
   }

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { AgentDirectory } from "../../src/agent/agent.ts";
-import { type Call, gate, permits, reachesOutside, type Verdict } from "../../src/agent/mode.ts";
+import { type Call, gate, permits, reachesOutside, toldOf, type Verdict } from "../../src/agent/mode.ts";
 import { type Level, levels } from "../../src/agent/permissions.ts";
 import { type Mode, modes } from "../../src/agent/settings.ts";
 import { type AnyTool, defineTool, type OperationKind, operationKinds } from "../../src/agent/tool.ts";
@@ -340,6 +340,15 @@ onEachDatabase((database) => {
       const to = (userId: UserId) => decide({ kind: "create", sendsTo: userId as string as RoomId });
       expect(await to(ann)).toEqual({ decision: "run" });
       expect(await to(bob)).toMatchObject({ decision: "ask" });
+    });
+
+    it("tells of the wall, which no name of an untrusted text can", async () => {
+      const call = { sources: [alone], taint: ["rooms:/!r/a.txt"] };
+      const walled = await decide({ kind: "create", sendsTo: both }, call);
+      if (walled.decision !== "ask" || walled.wall === undefined) throw new Error("no wall");
+      expect(toldOf(walled.wall, walled.reason)).toBe(true);
+      const forged = await decide({ kind: "delete" }, { ...call, taint: [`rooms:/!r/${walled.wall}`] });
+      expect(toldOf(walled.wall, forged.decision === "ask" ? forged.reason : "")).toBe(false);
     });
 
     it("from home asks where somebody else than the owner would read it", async () => {
