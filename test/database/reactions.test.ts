@@ -1,0 +1,187 @@
+import { describe, expect, it } from "vitest";
+import type { Agent } from "../../src/agent/agent.ts";
+import { Approvals } from "../../src/agent/approvals.ts";
+import { askPeople } from "../../src/agent/asking.ts";
+import { TurnRunner } from "../../src/agent/runner.ts";
+import { parseAgentSettings } from "../../src/agent/settings.ts";
+import { Events, type IncomingEvent } from "../../src/database/events.ts";
+import { nobodyElse } from "../../src/database/notify.ts";
+import { Outbox } from "../../src/database/outbox.ts";
+import { settle } from "../../src/database/routing.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { EventId, RoomId, UserId } from "../../src/lib/ids.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { Judge } from "../../src/routing/judge.ts";
+import { Reactions } from "../../src/routing/reactions.ts";
+import { Throttle } from "../../src/routing/throttle.ts";
+import { onEachDatabase } from "../support/database.ts";
+import { mindOf } from "../support/mind.ts";
+import { addAgent, call, incoming, newEventId, newRoom, newUser, rightsOf, setMember, wake } from "../support/rows.ts";
+
+onEachDatabase((database) => {
+  const [ann, ben] = [newUser(), newUser()];
+  const events = () => new Events(database());
+
+  const scene = async () => {
+    // Agents and the bot decide nothing, whatever their rights.
+    const all = { "@agent_*:test": "admin", "@clevernet:test": "admin" } as const;
+    const rights = await rightsOf(database(), { [ann]: "operate", [ben]: "chat", ...all });
+    const mind = mindOf(database(), { modelUrl: "http://127.0.0.1:1/v1", rights, tools: [] });
+    const outbox = new Outbox(database());
+    const approvals = new Approvals(mind);
+    const runner = new TurnRunner(mind, nobodyElse, () => {});
+    const judge = new Judge({
+      ...mind,
+      events: events(),
+      outbox,
+      reactions: new Reactions({ ...mind, events: events(), approvals, serverName: "test", runner }),
+      sensors: [],
+      throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
+      command: async () => undefined,
+      bot: { onInvite: async () => [], onMessage: async () => [], onUnknownAgent: async () => [] },
+      serverName: "test",
+      log: silentLog,
+    });
+    const route = async (...given: readonly IncomingEvent[]) => {
+      for (const event of given) await events().store([event], "push");
+      for (const room of new Set(given.map(({ roomId }) => roomId))) {
+        for (const one of await events().pending(room))
+          await settle(database(), one, await judge.judge(one, await mind.rooms.context(room)));
+      }
+    };
+
+    const agent: Agent = {
+      ...(await addAgent(database())),
+      settings: parseAgentSettings({}, "test"),
+      displayName: "Helper",
+    };
+    const roomId = newRoom();
+    for (const member of [ann, ben, agent.userId]) await setMember(database(), roomId, member, "join");
+    await wake(database(), { agent: agent.name, roomId });
+    const turn = await mind.turns.claim({ agent: agent.name, roomId }, 4);
+    if (typeof turn === "string") throw new Error(turn);
+    const asked = call({ requesters: [ben], n: 0 });
+    const asking = await askPeople(mind, asked, { agent, roomId, thread: undefined, taint: [] }, "it would");
+    if ("refusal" in asking) throw new Error(asking.refusal);
+    const operation = { ...asked, ...asking.question, state: "asked" as const };
+    await mind.turns.commit(turn, {
+      n: 0,
+      name: "x",
+      result: {},
+      outbox: asking.outbox,
+      operations: [operation],
+      asks: true,
+    });
+    // The card is an event of the room.
+    const card = newEventId();
+    const [row] = await outbox.take(roomId, 1);
+    await outbox.sent(row?.id ?? 0, card);
+    await route(incoming({ roomId, sender: agent.userId, eventId: card, content: (row?.content ?? {}) as never }));
+    const found = async () => {
+      const { state, decision, decidedBy, decidedBecause } = (await mind.operations.find(asking.question.id)) ?? {};
+      return { state, decision, decidedBy, decidedBecause };
+    };
+    return { agent, card, found, roomId, route };
+  };
+  const reaction = (roomId: RoomId, sender: UserId, target: EventId, key: string) =>
+    incoming({
+      roomId,
+      sender,
+      type: "m.reaction",
+      content: { "m.relates_to": { rel_type: "m.annotation", event_id: target, key } },
+    });
+  const reply = (roomId: RoomId, sender: UserId, target: EventId, more = {}) =>
+    incoming({
+      roomId,
+      sender,
+      content: {
+        msgtype: "m.text",
+        body: "too early",
+        "m.relates_to": { "m.in_reply_to": { event_id: target } },
+        ...more,
+      },
+    });
+  const undecided = { state: "asked", decision: null, decidedBy: null, decidedBecause: null };
+
+  describe("a card is decided", () => {
+    it.each<[string, string, object]>([
+      ["✅", "✅", { decision: "approved" }],
+      ["✅ as an emoji", "✅\uFE0F", { decision: "approved" }],
+      ["❌", "❌", { decision: "denied", state: "refused" }],
+    ])("by %s of somebody who may", async (_, key, outcome) => {
+      const { card, found, roomId, route } = await scene();
+      await route(reaction(roomId, ann, card, key));
+      expect(await found()).toMatchObject({ ...outcome, decidedBy: ann });
+    });
+
+    it("with a no, and its text, by an answer of somebody who may", async () => {
+      const { card, found, roomId, route } = await scene();
+      await route(reply(roomId, ann, card));
+      expect(await found()).toMatchObject({ decision: "denied", decidedBy: ann, decidedBecause: "too early" });
+    });
+
+    it("once: what comes later changes nothing", async () => {
+      const { card, found, roomId, route } = await scene();
+      await route(reaction(roomId, ann, card, "❌"), reaction(roomId, ann, card, "✅"), reply(roomId, ann, card));
+      expect(await found()).toMatchObject({ decision: "denied", decidedBy: ann, decidedBecause: null });
+    });
+  });
+
+  describe("a card is not decided by", () => {
+    type Scene = Awaited<ReturnType<typeof scene>>;
+    it.each<[string, (of: Scene) => readonly IncomingEvent[]]>([
+      ["somebody who may only talk", ({ card, roomId }) => [reaction(roomId, ben, card, "✅")]],
+      ["an answer of somebody who may only talk", ({ card, roomId }) => [reply(roomId, ben, card)]],
+      ["the agent itself", ({ agent, card, roomId }) => [reaction(roomId, agent.userId, card, "✅")]],
+      ["another agent", ({ card, roomId }) => [reaction(roomId, "@agent_other:test" as UserId, card, "✅")]],
+      ["the bot", ({ card, roomId }) => [reaction(roomId, "@clevernet:test" as UserId, card, "✅")]],
+      ["another sign", ({ card, roomId }) => ["👍", "✅✅", "yes", "✔️"].map((key) => reaction(roomId, ann, card, key))],
+      ["a sign on another event", ({ roomId }) => [reaction(roomId, ann, newEventId(), "✅")]],
+      ["a sign in another room", ({ card }) => [reaction(newRoom(), ann, card, "✅")]],
+      ["an answer in another room", ({ card }) => [reply(newRoom(), ann, card)]],
+      [
+        "a message that is its edit",
+        ({ card, roomId }) => {
+          const relation = { rel_type: "m.replace", event_id: card };
+          const content = { msgtype: "m.text", body: "✅", "m.new_content": { msgtype: "m.text", body: "✅" } };
+          return [incoming({ roomId, sender: ann, content: { ...content, "m.relates_to": relation }, replaces: card })];
+        },
+      ],
+      ["a notice", ({ card, roomId }) => [reply(roomId, ann, card, { msgtype: "m.notice" })]],
+      [
+        "what stands in a thread after it",
+        ({ card, roomId }) => {
+          const place = { rel_type: "m.thread", event_id: newEventId(), is_falling_back: true };
+          return [reply(roomId, ann, card, { "m.relates_to": { ...place, "m.in_reply_to": { event_id: card } } })];
+        },
+      ],
+      [
+        "a sign that was taken back before it came here",
+        ({ card, roomId }) => {
+          const sign = reaction(roomId, ann, card, "✅");
+          const redaction = { type: "m.room.redaction", content: {}, redacts: sign.eventId };
+          return [incoming({ roomId, sender: ann, ...redaction }), sign];
+        },
+      ],
+    ])("%s", async (_, made) => {
+      const given = await scene();
+      await given.route(...made(given));
+      expect(await given.found()).toEqual(undecided);
+    });
+  });
+
+  describe("🛑 on what an agent has said", () => {
+    it("by whoever may operate ends what waits", async () => {
+      const { card, found, roomId, route } = await scene();
+      await route(reaction(roomId, ann, card, "🛑"));
+      expect(await found()).toMatchObject({ state: "interrupted", decision: null });
+    });
+
+    it("by a bystander, or on what a person has said, ends nothing", async () => {
+      const { card, found, roomId, route } = await scene();
+      const said = incoming({ roomId, sender: ann });
+      await route(said, reaction(roomId, ann, said.eventId, "🛑"), reaction(roomId, ben, card, "🛑"));
+      expect(await found()).toEqual(undecided);
+    });
+  });
+});
