@@ -3,6 +3,8 @@ import type { Json } from "../database/connection.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { UserId } from "../lib/ids.ts";
+import { splitUserId } from "../lib/matrix-id.ts";
+import { agentName } from "../matrix/message.ts";
 import type { Agent } from "./agent.ts";
 import type { Mind } from "./mind.ts";
 
@@ -15,16 +17,20 @@ export type Trust = Pick<Mind, "botUserId" | "rights">;
  * acts are among them, too, where they may not: another turn that reads it does not act for them. Names and topics of
  * rooms, and what people call themselves, do not count: they are short, and no text of anybody's.
  */
-export async function untrusted(
-  names: Iterable<string>,
-  agent: Agent,
-  { botUserId, rights }: Trust,
-): Promise<string[]> {
-  const known: readonly string[] = [agent.userId, agent.owner, botUserId];
+export async function untrusted(names: Iterable<string>, agent: Agent, trust: Trust): Promise<string[]> {
+  const known: readonly string[] = [agent.userId, agent.owner, trust.botUserId];
   const distinct = [...new Set(names)].filter((name) => !known.includes(name));
   const people = distinct.filter((name) => name.startsWith("@")) as UserId[];
-  const strangers: ReadonlySet<string> = new Set(await rights.below("operate", people));
-  return distinct.filter((name) => !name.startsWith("@") || strangers.has(name));
+  const theirs: ReadonlySet<string> = new Set(await strangers(people, trust));
+  return distinct.filter((name) => !name.startsWith("@") || theirs.has(name));
+}
+
+/** Agents, whose words may be anybody's, and people who may not do everything themselves. */
+export async function strangers(userIds: readonly UserId[], { botUserId, rights }: Trust): Promise<UserId[]> {
+  const { server } = splitUserId(botUserId);
+  const isAgent = (userId: UserId): boolean => agentName(userId, server) !== undefined;
+  const people = userIds.filter((userId) => !isAgent(userId));
+  return [...userIds.filter(isAgent), ...(await rights.below("operate", people))];
 }
 
 const mark = "org.clevernet.taint";

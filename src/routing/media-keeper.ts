@@ -1,4 +1,5 @@
 import type { Mind } from "../agent/mind.ts";
+import { strangers } from "../agent/taint.ts";
 import type { Media, ToFetch } from "../database/media.ts";
 import { after } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -20,7 +21,8 @@ const attemptsMost = 10;
 /** For what a process left behind that died, and for what another one could not tell us of. */
 const passEveryMs = 60_000;
 
-export interface MediaKeeperParts extends Pick<Mind, "media" | "uploads" | "files" | "rights" | "clock" | "log"> {
+export interface MediaKeeperParts
+  extends Pick<Mind, "media" | "uploads" | "files" | "botUserId" | "rights" | "clock" | "log"> {
   readonly client: Pick<MatrixClient, "access">;
   /** Larger files are not taken. */
   readonly maxMegabytes: number;
@@ -101,7 +103,7 @@ export class MediaKeeper {
   }
 
   async #keep({ eventId, roomId, type, content, sender }: ToFetch): Promise<Media> {
-    const { client, files, maxMegabytes, rights } = this.#parts;
+    const { client, files, maxMegabytes } = this.#parts;
     const store = files.stores.rooms;
     if (!store) throw new Error("the share rooms: is not there");
     const attachment = readAttachment({ type, content });
@@ -121,7 +123,7 @@ export class MediaKeeper {
       binary: found.binary,
       owner: sender,
       eventId,
-      tainted: (await rights.below("operate", [sender])).length > 0,
+      tainted: (await strangers([sender], this.#parts)).length > 0,
       key: digest("media", eventId),
       limits: files.limits,
     });

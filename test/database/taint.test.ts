@@ -129,6 +129,13 @@ onEachDatabase((database) => {
       expect((await turn()).taint.sort()).toEqual([stranger, other.userId].sort());
     });
 
+    it("by other agents also where everybody may do everything", async () => {
+      rights = await rightsOf(database(), { test: "operate" });
+      const other = await add({});
+      for (const sender of [other.userId, stranger]) await hear(sender);
+      expect((await turn()).taint).toEqual([other.userId]);
+    });
+
     it("by reactions", async () => {
       const { eventId } = await hear(boss);
       const content = { "m.relates_to": { rel_type: "m.annotation", event_id: eventId, key: "delete all" } };
