@@ -7,6 +7,7 @@ import { parseAgentSettings } from "../../src/agent/settings.ts";
 import { Events, type IncomingEvent } from "../../src/database/events.ts";
 import { nobodyElse } from "../../src/database/notify.ts";
 import { Outbox } from "../../src/database/outbox.ts";
+import { pendingIn } from "../../src/database/pending.ts";
 import { settle } from "../../src/database/routing.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { EventId, RoomId, UserId } from "../../src/lib/ids.ts";
@@ -45,7 +46,7 @@ onEachDatabase((database) => {
     const route = async (...given: readonly IncomingEvent[]) => {
       for (const event of given) await events().store([event], "push");
       for (const room of new Set(given.map(({ roomId }) => roomId))) {
-        for (const one of await events().pending(room))
+        for (const one of await pendingIn(database(), room))
           await settle(database(), one, await judge.judge(one, await mind.rooms.context(room)));
       }
     };
