@@ -2,9 +2,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
+import { isCard, isResult, obey } from "../support/obedient.ts";
 import { eventually } from "../support/poll.ts";
-import { type ModelRequest, toolName } from "../support/scripted-model.ts";
-import { answer } from "../support/sight.ts";
+import { type ModelRequest, toolName, userText } from "../support/scripted-model.ts";
+import { answer, roomOf } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { Message, TestUser } from "../support/user.ts";
 
@@ -26,7 +27,7 @@ describe("the control room", () => {
     stage = await Stage.set({ database: "postgres", agents: { helper: { mode: "update" } } });
     await stage.bridge.start();
     [admin, ann] = await Promise.all([stage.user("admin"), stage.user("ann")]);
-    stage.model.on("ping", (request) => answer(request, "pong"));
+    obey(stage.model).on("ping", (request) => answer(request, "pong"));
   });
   afterAll(() => stage.strike());
 
@@ -202,6 +203,22 @@ describe("the control room", () => {
       await expectPong(room);
       const said = (await ann.messages(room)).filter(({ sender }) => sender === stage.agentId());
       expect(said.map(({ body }) => body.slice(0, 11))).toEqual(["I am paused", "pong"]);
+    });
+
+    it("pause ends also what it has asked for: the card says so, and the agent is told when it works again", async () => {
+      const room = await stage.directRoom(admin);
+      await admin.say(room, `do 1 FS_Delete {"path":"rooms:/${room}/none.md"}`);
+      const card = await admin.waitForMessage(room, isCard);
+      await command("!agent pause helper");
+      const ended = await admin.waitForMessage(room, ({ content }) => "m.new_content" in content);
+      expect(ended.body).toContain(`stopped by ${admin.id}`);
+      expect(await command("!operations 1")).toContain("🛑 interrupted helper: FS_Delete");
+      await command("!agent resume helper");
+      await admin.react(room, card.id, "✅");
+      await expectPong(room, admin);
+      const shown = stage.model.requests.findLast((request) => roomOf(request) === room);
+      expect(shown && userText(shown)).toContain(`Interrupted: stopped by ${admin.id}`);
+      expect((await admin.messages(room)).filter(isResult(1))).toEqual([]);
     });
 
     it("leave makes it leave a room", async () => {
