@@ -125,6 +125,9 @@ describe("approvals", () => {
       await ann.edit(room, card.id, "✅");
       const held = stage.toBridge.hold();
       const { id, sender } = card;
+      // While this is held on its way, what follows comes together.
+      await ann.say(room, "that is on its way", { msgtype: "m.notice" });
+      await held.reached();
       await ann.redact(room, await ann.react(room, id, "❌"));
       held.lift();
       await ben.reply(room, id, "no, leave it");
