@@ -17,7 +17,18 @@ import { Reactions } from "../../src/routing/reactions.ts";
 import { Throttle } from "../../src/routing/throttle.ts";
 import { onEachDatabase } from "../support/database.ts";
 import { mindOf } from "../support/mind.ts";
-import { addAgent, call, incoming, newEventId, newRoom, newUser, rightsOf, setMember, wake } from "../support/rows.ts";
+import {
+  addAgent,
+  call,
+  incoming,
+  newEventId,
+  newKey,
+  newRoom,
+  newUser,
+  rightsOf,
+  setMember,
+  wake,
+} from "../support/rows.ts";
 
 onEachDatabase((database) => {
   const [ann, ben] = [newUser(), newUser()];
@@ -36,7 +47,8 @@ onEachDatabase((database) => {
       events: events(),
       outbox,
       reactions: new Reactions({ ...mind, events: events(), approvals, serverName: "test", runner }),
-      sensors: [],
+      // Everything that may wake an agent does.
+      sensors: [{ name: "all", description: "", notice: async () => ({ reason: "new event" }) }],
       throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
       command: async () => undefined,
       bot: { onInvite: async () => [], onMessage: async () => [], onUnknownAgent: async () => [] },
@@ -57,8 +69,9 @@ onEachDatabase((database) => {
       displayName: "Helper",
     };
     const roomId = newRoom();
-    for (const member of [ann, ben, agent.userId]) await setMember(database(), roomId, member, "join");
-    await wake(database(), { agent: agent.name, roomId });
+    const other = await addAgent(database());
+    for (const member of [ann, ben, agent.userId, other.userId]) await setMember(database(), roomId, member, "join");
+    await wake(database(), { agent: agent.name, roomId }, { requester: ann });
     const turn = await mind.turns.claim({ agent: agent.name, roomId }, 4);
     if (typeof turn === "string") throw new Error(turn);
     const asked = call({ requesters: [ben], n: 0 });
@@ -82,7 +95,9 @@ onEachDatabase((database) => {
       const { state, decision, decidedBy, decidedBecause } = (await mind.operations.find(asking.question.id)) ?? {};
       return { state, decision, decidedBy, decidedBecause };
     };
-    return { agent, card, found, roomId, route };
+    const wakes = async (eventId: EventId) =>
+      (await database().sql`select agent from wakes where event_id = ${eventId} order by id`).map((row) => row.agent);
+    return { agent, card, found, other, roomId, route, wakes };
   };
   const reaction = (roomId: RoomId, sender: UserId, target: EventId, key: string) =>
     incoming({
@@ -168,6 +183,27 @@ onEachDatabase((database) => {
       const given = await scene();
       await given.route(...made(given));
       expect(await given.found()).toEqual(undecided);
+    });
+  });
+
+  describe("other agents are not woken", () => {
+    it("by a card, as they are by what else an agent says", async () => {
+      const { agent, card, other, roomId, route, wakes } = await scene();
+      expect(await wakes(card)).toEqual([]);
+      const key = newKey();
+      const content = { msgtype: "m.text", body: "hello", "org.clevernet.key": key };
+      await database().sql`insert into outbox (key, room_id, sender, kind, content, turn_id)
+        select ${key}, ${roomId}, ${agent.userId}, 'message', '{}', max(id) from turns where agent = ${agent.name}`;
+      const said = incoming({ roomId, sender: agent.userId, content });
+      await route(said);
+      expect(await wakes(said.eventId)).toEqual([other.name]);
+    });
+
+    it("by an answer that denies, as they are by one that does not", async () => {
+      const { agent, card, other, roomId, route, wakes } = await scene();
+      const [talk, denial] = [reply(roomId, ben, card), reply(roomId, ann, card)];
+      await route(talk, denial);
+      expect([await wakes(talk.eventId), await wakes(denial.eventId)]).toEqual([[agent.name, other.name], []]);
     });
   });
 
