@@ -18,10 +18,11 @@ const day = 24 * 3_600_000;
 describe("two processes on one database, whose wall clocks are two days apart", () => {
   let stage: Stage;
   let ann: TestUser;
+  let admin: TestUser;
   let rooms: string[];
   beforeAll(async () => {
     stage = await Stage.set({ database: "postgres", processes: 2, clockOffsets: [day, -day] });
-    ann = await stage.user("ann");
+    [ann, admin] = [await stage.user("ann"), await stage.user("admin")];
     obey(stage.model).on("wait", { hang: true }, { times: 4 }).onEvery(answerEach);
     await both();
     rooms = [];
@@ -101,7 +102,6 @@ describe("two processes on one database, whose wall clocks are two days apart", 
   });
 
   it("what was asked is decided and done once, also where the process that has asked is gone", async () => {
-    const admin = await stage.user("admin");
     const asked: string[] = [];
     for (const half of [0, 1]) {
       const room = await roomIn(half, () => stage.room(ann, [admin], ["helper"]));
@@ -147,13 +147,11 @@ describe("two processes on one database, whose wall clocks are two days apart", 
 
   describe("!reload", () => {
     const bot = "@clevernet:clevernet.test";
-    let admin: TestUser;
     let control: string;
     /** Their configuration files, and the names by which they are known; the first takes the commands. */
     let processes: { file: string; name: string }[];
     beforeAll(async () => {
       await both();
-      admin = await stage.user("admin");
       const room = await admin.createDirectRoom(bot);
       const { body } = await admin.waitForMessage(room, ({ body }) => body.includes("matrix.to"));
       control = /!\S+$/.exec(body)?.[0] ?? "";
