@@ -23,7 +23,7 @@ export type Verdict =
   | {
       readonly decision: "ask";
       readonly reason: string;
-      /** Those it is done for have no right to it: with a yes, it is done for who gave that. */
+      /** Those it is done for have no right to it: whoever says yes lends theirs. */
       readonly lacksRights: boolean;
       /** It would carry what was shown to people who may not read it; this says to whom. */
       readonly wall?: string;

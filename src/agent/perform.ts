@@ -98,8 +98,8 @@ async function afterAsking(place: Place, asked: Origin, operation: Operation): P
   let context = await toolContext(state.mind, origin);
   let { verdict } = await examine(begun(request), context);
   if (verdict.decision === "ask" && verdict.lacksRights) {
-    // It is done for whoever approved it, and has seen all of it.
-    origin = { ...asked, requesters: [decidedBy] };
+    // Whoever approved it has seen all of it, and lends their level; not what they may see.
+    origin = { ...asked, approvedBy: decidedBy };
     context = await toolContext(state.mind, origin);
     ({ verdict } = await examine(begun(request), context));
     if (verdict.decision === "ask" && verdict.lacksRights) verdict = { ...verdict, decision: "refuse" };

@@ -24,6 +24,8 @@ export const actorKind = (actor: string): ActorKind | undefined => {
 
 export const includesLevel = (level: Level, needed: Level): boolean => levels.indexOf(level) >= levels.indexOf(needed);
 
+export const higher = (one: Level, other: Level): Level => (includesLevel(one, other) ? one : other);
+
 /**
  * What the permissions say of `userId`; undefined when no rule fits. Only ids count, never display names. The most
  * specific rule wins: user id, pattern (of two the one with more letters), room, server. Of equals the lower level wins.

@@ -6,7 +6,7 @@ import { type Agent, personaPath } from "./agent.ts";
 import { requesters, threadOf } from "./cause.ts";
 import { deliver } from "./letter.ts";
 import type { Mind } from "./mind.ts";
-import { includesLevel, type Level } from "./permissions.ts";
+import { higher, includesLevel, type Level } from "./permissions.ts";
 import { untrusted } from "./taint.ts";
 import type { ToolContext } from "./tool.ts";
 import { wakeToDelegate } from "./wake-to-delegate.ts";
@@ -24,6 +24,8 @@ export interface Origin {
   readonly chain: string;
   readonly by: "model" | "person";
   readonly requesters: readonly UserId[];
+  /** Who lends their level, where those it is done for do not have what it needs. */
+  readonly approvedBy?: UserId;
   /** What those who will read the result have been shown already; see `History.mayReadAll`. */
   readonly sources: readonly RoomId[];
   /** Untrusted texts among that; see `untrusted`. */
@@ -106,7 +108,9 @@ export async function toolContext(
     uploads,
     windows,
   } = mind;
-  const { level, userId: onBehalfOf = origin.agent.owner } = await rights.weakestOf(origin.requesters);
+  const { requesters, approvedBy } = origin;
+  const { level: theirs, userId: onBehalfOf = origin.agent.owner } = await rights.weakestOf(requesters);
+  const level = approvedBy === undefined ? theirs : higher(theirs, await rights.of(approvedBy));
   const own = { submodel: submodels.for(origin), files: filesFor(files, origin, level) };
   const now = clock.now();
   return {

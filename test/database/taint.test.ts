@@ -386,7 +386,7 @@ onEachDatabase((database) => {
       expect((await operations())[0]).toMatchObject({ state: "failed" });
     });
 
-    it("is done for those it was asked for while they may, and for who approved it where they may not", async () => {
+    it("is done for those it was asked for, with the level of who approved it where theirs does not reach", async () => {
       agent = await add({ mode: "none" });
       await put(inRoom("notes.md"), "notes", false);
       await turn(["FS_Read", { path: inRoom("notes.md") }]);
@@ -400,7 +400,19 @@ onEachDatabase((database) => {
       expect(await stored(inRoom("notes.md"))).toBeUndefined();
     });
 
-    it("opens nothing to who asked that who approved it may not read", async () => {
+    it("reaches what those it was asked for can reach, where who approved it is not", async () => {
+      const diary = newRoom();
+      for (const userId of [agent.userId, stranger]) await setMember(database(), diary, userId, "join");
+      await put(inRoom("diary.md", diary), "dear diary", false);
+      here = diary;
+      person = stranger;
+      await turn(["FS_Delete", { path: inRoom("diary.md", diary) }]);
+      await decide("approved", boss);
+      expect(await stored(inRoom("diary.md", diary))).toBeUndefined();
+      expect((await operations())[0]).toMatchObject({ state: "done", requesters: [stranger] });
+    });
+
+    it("opens nothing to who asked that not everybody there may read", async () => {
       const diary = newRoom();
       for (const userId of [agent.userId, stranger]) await setMember(database(), diary, userId, "join");
       await put(inRoom("diary.md", diary), "dear diary", false);
