@@ -229,7 +229,9 @@ describe("approvals", () => {
 
   it("a card that is refused has no signs, and nobody is told of those", async () => {
     const forbidden = { status: 403, body: { errcode: "M_FORBIDDEN", error: "not here" } };
-    const isMessage = ({ path }: { path: string }) => path.includes("/send/m.room.message/");
+    // Thoughts are told meanwhile, in a room of their own.
+    const isMessage = ({ path }: { path: string }) =>
+      path.includes(`/rooms/${encodeURIComponent(room)}/send/m.room.message/`);
     expect(await command(`!write ${at("seven.md")} text`)).toContain("was written");
     const before = stage.toHomeserver.requests.filter(({ path }) => path.includes("/send/m.reaction/")).length;
     const refusal = stage.toHomeserver.respond(forbidden, { when: isMessage, times: 1 });
