@@ -10,7 +10,7 @@ export class Receipts {
   readonly #client: Pick<MatrixClient, "receipt">;
   readonly #clock: Clock;
   /** What is about to be shown as read, by user and room: the last one counts. */
-  readonly #pending = new Map<string, EventId>();
+  readonly #pending = new Map<string, { readonly eventId: EventId; readonly answered: () => boolean }>();
 
   constructor(client: Pick<MatrixClient, "receipt">, clock: Clock) {
     this.#client = client;
@@ -21,14 +21,14 @@ export class Receipts {
   read(userId: UserId, roomId: RoomId, eventId: EventId, answered: () => boolean): void {
     const key = `${userId} ${roomId}`;
     const waiting = this.#pending.has(key);
-    this.#pending.set(key, eventId);
-    if (!waiting) void this.#show(key, userId, roomId, answered);
+    this.#pending.set(key, { eventId, answered });
+    if (!waiting) void this.#show(key, userId, roomId);
   }
 
-  async #show(key: string, userId: UserId, roomId: RoomId, answered: () => boolean): Promise<void> {
+  async #show(key: string, userId: UserId, roomId: RoomId): Promise<void> {
     await this.#clock.sleep(delayMs);
-    const eventId = this.#pending.get(key);
+    const read = this.#pending.get(key);
     this.#pending.delete(key);
-    if (eventId !== undefined && !answered()) await this.#client.receipt({ userId }, roomId, eventId).catch(() => {});
+    if (read && !read.answered()) await this.#client.receipt({ userId }, roomId, read.eventId).catch(() => {});
   }
 }

@@ -50,6 +50,14 @@ it("says nothing where an answer has come meanwhile", async () => {
   expect(told).toEqual([]);
 });
 
+it("shows the last where only what was read before it was answered meanwhile", async () => {
+  receipts.read(helper, room, first, () => true);
+  await pass(200);
+  receipts.read(helper, room, second, never);
+  await pass(100);
+  expect(told).toEqual([`${helper} ${room} ${second}`]);
+});
+
 it("keeps rooms and users apart", async () => {
   const other = "!other:test" as RoomId;
   receipts.read(helper, room, first, never);
