@@ -27,7 +27,8 @@ describe("a bridge", () => {
   it("whose model hangs answers the homeserver all the same, which pushes nothing twice", async () => {
     const direct = await Promise.all(Array.from({ length: 8 }, () => stage.directRoom(ann)));
     await modelHangs(stage, ann, direct, 3_000);
-  }, 120_000);
+    // Longer than it waits for an answer, so that it tells what it saw instead.
+  }, 240_000);
 
   it("that is told to end in the middle of a turn ends in order, and the turn goes on at the next start", async () => {
     const room = await stage.directRoom(ann);
