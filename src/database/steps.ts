@@ -79,8 +79,8 @@ interface OpenTurn {
 
 /**
  * Writes a step, or several, with everything that follows from them, in one statement. Returns the agent's
- * conversations that still wait, if the turn ends or is parked. Throws `Fenced` when the turn is no longer this runner's. Safe to repeat: what this
- * runner has written already stays.
+ * conversations that still wait, if the turn ends or is parked. Throws `Fenced` when the turn is no longer this
+ * runner's. Safe to repeat: what this runner has written already stays.
  */
 export async function commitSteps(
   database: Database,

@@ -160,7 +160,7 @@ export class Todos {
     return rows.length;
   }
 
-  /** Those that are neither done nor removed, by number. */
+  /** The one of this number; undefined where it is done or removed, or may not be read here. */
   async open(place: Place, number: number): Promise<Todo | undefined> {
     const todos = await this.list(place);
     return todos.find((todo) => todo.number === number && !todo.done);

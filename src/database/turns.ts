@@ -90,9 +90,8 @@ export class Turns {
 
   /**
    * Takes the conversation's open turn over (its epoch rises), goes on with one that was parked and has its decision (the
-   * same), or opens one for the oldest unread wakes. `idle`: there
-   * is nothing to do. `busy`: the agent works in as many conversations as it may, or somebody else has just opened a
-   * turn in this one.
+   * same), or opens one for the oldest unread wakes. `idle`: there is nothing to do. `busy`: the agent works in as many
+   * conversations as it may, or somebody else has just opened a turn in this one.
    */
   async claim({ agent, roomId }: Conversation, maxConcurrent: number): Promise<ClaimedTurn | "idle" | "busy"> {
     const [row] = await this.#database.run(
