@@ -5,13 +5,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
 import { type DatabaseLocation, openDatabase } from "../../src/database/connection.ts";
-import { answerEach, answerTo } from "../support/answers.ts";
+import { answerTo } from "../support/answers.ts";
 import { BridgeProcess } from "../support/bridge-process.ts";
 import { freePort } from "../support/free-port.ts";
 import { startTestHomeserver, type TestHomeserver } from "../support/homeserver.ts";
 import { type Credentials, register } from "../support/matrix-api.ts";
 import { createDatabase } from "../support/postgres.ts";
-import { type ModelRequest, newMessages, type Reply, ScriptedModel, userText } from "../support/scripted-model.ts";
+import { type ModelRequest, type Reply, ScriptedModel, userText } from "../support/scripted-model.ts";
+import { answerFresh, freshMessages } from "./fresh.ts";
 import { Person } from "./person.ts";
 
 /** Something that answers people in their rooms: the bridge, or the bot beside which it is measured. */
@@ -137,8 +138,9 @@ export class Setting {
     const at = performance.timeOrigin + performance.now();
     const text = userText(request);
     if (!text.includes("<chatInterface")) return answerTo(text);
-    for (const { body } of newMessages(request)) if (!this.asked.has(body)) this.asked.set(body, at);
-    return answerEach(request);
+    const fresh = freshMessages(request, this.ours.userId);
+    for (const body of fresh.bodies) if (!this.asked.has(body)) this.asked.set(body, at);
+    return answerFresh(request, fresh);
   }
 }
 
