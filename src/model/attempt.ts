@@ -1,11 +1,12 @@
 import type OpenAI from "openai";
-import { Stream } from "openai/streaming";
 import type { Clock } from "../lib/clock.ts";
 import { type Completion, CompletionBuilder, StreamError } from "./completion.ts";
+import { readEvents } from "./event-stream.ts";
 import { promptText } from "./images.ts";
+import type { ModelServer } from "./server.ts";
 
 interface AttemptOptions {
-  readonly client: OpenAI;
+  readonly server: ModelServer;
   readonly clock: Clock;
   readonly idleTimeoutMs: number;
   /** Told of the characters of the answer so far. */
@@ -29,18 +30,9 @@ const watchSilence = ({ clock, idleTimeoutMs }: Pick<AttemptOptions, "clock" | "
     heard: () => {
       last = clock.monotonic();
     },
-    stop: () => done.abort(),
+    stop: () => done.abort("done"),
   };
 };
-
-/** Hands the bytes through, telling `heard` of each chunk of them. */
-const listen = (heard: (bytes: Uint8Array) => void) =>
-  new TransformStream<Uint8Array, Uint8Array>({
-    transform(bytes, controller) {
-      heard(bytes);
-      controller.enqueue(bytes);
-    },
-  });
 
 /**
  * Sends one request and reads its stream to the end. Silence is measured in bytes, not in chunks: providers keep a
@@ -59,26 +51,13 @@ export const attemptOnce = async (
     if (!builder.finished) silence.signal.throwIfAborted();
   };
   try {
-    const response = await options.client.chat.completions
-      .create(body, { signal: AbortSignal.any([signal, silence.signal]) })
-      .asResponse();
-    const decoder = new TextDecoder();
-    let beginning = "";
-    const bytes = response.body?.pipeThrough(
-      listen((bytes) => {
-        silence.heard();
-        if (beginning.length < 300) beginning += decoder.decode(bytes, { stream: true });
-      }),
-    );
-    let empty = true;
-    const chunks = Stream.fromSSEResponse<unknown>(new Response(bytes), new AbortController(), options.client);
-    for await (const chunk of chunks) {
-      empty = false;
+    signal.throwIfAborted();
+    const response = await options.server.post(JSON.stringify(body), AbortSignal.any([signal, silence.signal]));
+    await readEvents(response, silence.heard, (chunk) => {
       builder.add(chunk);
       options.onArrival(builder.chars);
-    }
+    });
     throwIfInterrupted();
-    if (empty) throw new StreamError(`no event stream, but: ${beginning}`);
   } catch (error) {
     throwIfInterrupted();
     if (!builder.finished) throw error;
