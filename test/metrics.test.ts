@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { Registry } from "prom-client";
 import { expect, it } from "vitest";
 import { systemClock } from "../src/lib/clock.ts";
@@ -50,7 +51,7 @@ it("counts each attempt that another followed, by the status of its answer; the 
   const registry = new Registry();
   const scripted = await new ScriptedModel().start();
   scripted.on("hello", { status: 503 }, { times: 2 });
-  scripted.on("hello", ["half", { cut: true }], { times: 1 });
+  scripted.on("hello", () => ["half", { wait: setImmediate() }, { cut: true }], { times: 1 });
   scripted.onEvery({ status: 429 });
   const clock = fixedClock({ instantBelow: 100_000 });
   const onRetry = createMetrics(registry).modelRetried;
