@@ -97,7 +97,7 @@ export async function wire({ live, registration, database, notifier, leases, que
   });
   const { client } = service;
   const tellOperators = (text: string, key: string): void => controlRoom.tellOperators(text, key);
-  const intake = new Intake(events, log, (roomIds) => router.route(roomIds), tellOperators);
+  const intake = new Intake(database, log, (fresh) => router.routeFresh(fresh), tellOperators);
 
   const shared = {
     client,

@@ -6,6 +6,8 @@ import { textArray } from "./text-array.ts";
 
 export type Sql = postgres.Sql<{ bigint: number }>;
 export type Json = postgres.JSONValue;
+/** Part of a statement. */
+export type Fragment = postgres.Fragment;
 
 /** Where the data lives: a directory of the embedded database, or a PostgreSQL server. */
 export type DatabaseLocation = { readonly dir: string } | { readonly url: string };

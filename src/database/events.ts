@@ -1,5 +1,5 @@
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
-import type { Database, Json } from "./connection.ts";
+import type { Database, Json, Sql } from "./connection.ts";
 import type { Media } from "./media.ts";
 
 /** How an event came to us: pushed by the homeserver, found by a sweep, or read when an agent joined. */
@@ -52,6 +52,17 @@ export interface Misfit {
 export const eventColumns = `e.seq, e.event_id as "eventId", e.room_id as "roomId", e.type, e.state_key as "stateKey", e.sender,
   e.sent_at as "sentAt", e.content, e.replaces, e.redacts, e.position, e.source, e.edited_at as "editedAt", e.media`;
 
+/** Part of a statement: stores what is new, in the order given. */
+export const insertEvents = (sql: Sql, events: readonly IncomingEvent[], source: EventSource) => sql`
+  insert into events (seq, event_id, room_id, type, state_key, sender, sent_at, content, replaces, redacts, position, source)
+  select n.seq, e->>'eventId', e->>'roomId', e->>'type', e->>'stateKey', e->>'sender', (e->>'sentAt')::timestamptz,
+    e->'content', e->>'replaces', e->>'redacts', coalesce((e->>'position')::float8, n.seq), ${source}
+  from (
+    select nextval('event_seq') as seq, e
+    from (select e from jsonb_array_elements(${sql.json(events as unknown as Json)}) with ordinality given(e, n) order by n) ordered
+  ) n
+  on conflict (event_id) do nothing`;
+
 export class Events {
   readonly #database: Database;
 
@@ -63,16 +74,7 @@ export class Events {
   async store(events: readonly IncomingEvent[], source: EventSource): Promise<RoomId[]> {
     if (events.length === 0) return [];
     const rows = await this.#database.run(
-      (sql) => sql<{ roomId: RoomId }[]>`
-        insert into events (seq, event_id, room_id, type, state_key, sender, sent_at, content, replaces, redacts, position, source)
-        select n.seq, e->>'eventId', e->>'roomId', e->>'type', e->>'stateKey', e->>'sender', (e->>'sentAt')::timestamptz,
-          e->'content', e->>'replaces', e->>'redacts', coalesce((e->>'position')::float8, n.seq), ${source}
-        from (
-          select nextval('event_seq') as seq, e
-          from (select e from jsonb_array_elements(${sql.json(events as unknown as Json)}) with ordinality given(e, n) order by n) ordered
-        ) n
-        on conflict (event_id) do nothing
-        returning room_id as "roomId"`,
+      (sql) => sql<{ roomId: RoomId }[]>`${insertEvents(sql, events, source)} returning room_id as "roomId"`,
     );
     return [...new Set(rows.map((row) => row.roomId))];
   }

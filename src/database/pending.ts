@@ -1,23 +1,54 @@
 import type { RoomId } from "../lib/ids.ts";
-import type { Database } from "./connection.ts";
-import { eventColumns, type PendingEvent } from "./events.ts";
+import type { Database, Fragment, Sql } from "./connection.ts";
+import { Events, eventColumns, type IncomingEvent, insertEvents, type PendingEvent } from "./events.ts";
 import { contextColumns, type RoomContext } from "./rooms.ts";
 
-/** A room's events that wait to be routed, in order of arrival; the first with what is known of the room before it. */
-export const pendingIn = (
-  database: Database,
-  roomId: RoomId,
-  limit = 100,
-): Promise<(PendingEvent & { readonly room: RoomContext | null })[]> =>
+/** An event that waits to be routed; the first of its room with what is known of the room before it. */
+export type Waiting = PendingEvent & { readonly room: RoomContext | null };
+
+/** A room in which something new is stored. */
+export interface Fresh {
+  readonly roomId: RoomId;
+  /** All that waits in it, in order; undefined where that may be more than what was just stored. */
+  readonly waiting?: readonly Waiting[];
+}
+
+/** Columns of a `Waiting`, for rows `e` of events. */
+const waitingColumns = (sql: Sql, overtaken: Fragment) => sql`
+  ${sql.unsafe(eventColumns)}, ${overtaken} as overtaken,
+  case when row_number() over (partition by e.room_id order by e.seq) = 1 then (
+    select to_jsonb(context) from (select ${contextColumns(sql, sql`e.room_id`)}) context) end as room`;
+
+const changedIn = (sql: Sql, table: string) =>
+  sql`exists (select 1 from ${sql(table)} later where later.replaces = e.event_id or later.redacts = e.event_id)`;
+
+/** A room's events that wait to be routed, in order of arrival. */
+export const pendingIn = (database: Database, roomId: RoomId, limit = 100): Promise<Waiting[]> =>
   database.run(
-    (sql) => sql`
-      with pending as (
-        select ${sql.unsafe(eventColumns)}, exists (
-          select 1 from events later where later.replaces = e.event_id or later.redacts = e.event_id) as overtaken
-        from events e
-        where e.room_id = ${roomId} and e.routed_at is null order by e.seq limit ${limit}
-      )
-      select pending.*, case when row_number() over (order by seq) = 1 then (
-        select to_jsonb(context) from (select ${contextColumns(sql, roomId)}) context) end as room
-      from pending order by seq`,
+    (sql) => sql<Waiting[]>`
+      select ${waitingColumns(sql, changedIn(sql, "events"))}
+      from (select * from events where room_id = ${roomId} and routed_at is null order by seq limit ${limit}) e
+      order by e.seq`,
   );
+
+/** Of more events, to store them and to read them back takes less time. */
+const fewEvents = 10;
+
+/** Stores what is new among pushed events, in the order given, in one statement. A few are handed back as they wait. */
+export async function storePushed(database: Database, events: readonly IncomingEvent[]): Promise<Fresh[]> {
+  if (events.length > fewEvents) {
+    return (await new Events(database).store(events, "push")).map((roomId) => ({ roomId }));
+  }
+  if (events.length === 0) return [];
+  // What this statement stores is not among what it sees in the table.
+  const rows = await database.run(
+    (sql) => sql<(Waiting & { behind: boolean })[]>`
+      with stored as (${insertEvents(sql, events, "push")} returning *)
+      select ${waitingColumns(sql, sql`(${changedIn(sql, "events")} or ${changedIn(sql, "stored")})`)},
+        exists (select 1 from events older where older.room_id = e.room_id and older.routed_at is null) as behind
+      from stored e order by e.seq`,
+  );
+  return [...Map.groupBy(rows, ({ roomId }) => roomId)].map(([roomId, stored]) =>
+    stored[0]?.behind ? { roomId } : { roomId, waiting: stored.map(({ behind: _, ...event }) => event) },
+  );
+}

@@ -1,5 +1,5 @@
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
-import type { Database, Json, Sql } from "./connection.ts";
+import type { Database, Fragment, Json, Sql } from "./connection.ts";
 import type { MemberChange } from "./routing.ts";
 
 interface RoomAgent {
@@ -62,8 +62,8 @@ export interface RoomSnapshot {
   readonly state: readonly { readonly type: string; readonly content: Json; readonly sender: UserId }[];
 }
 
-/** Part of a statement: the columns of a `RoomContext`. */
-export const contextColumns = (sql: Sql, roomId: RoomId) => sql`
+/** Part of a statement: the columns of a `RoomContext`. `roomId` may also be a column. */
+export const contextColumns = (sql: Sql, roomId: RoomId | Fragment) => sql`
   coalesce((select kind from rooms where room_id = ${roomId}), 'chat') as kind,
   coalesce((select jsonb_object_agg(type, content) from room_state where room_id = ${roomId}), '{}') as state,
   coalesce((select jsonb_agg(jsonb_build_object('userId', user_id, 'membership', membership, 'direct', direct, 'since', joined_position) order by user_id)

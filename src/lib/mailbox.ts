@@ -20,6 +20,11 @@ export class Mailbox<Key> {
     this.#tails.set(key, tail);
   }
 
+  /** Whether a job of the key runs or waits. */
+  isBusy(key: Key): boolean {
+    return this.#tails.has(key);
+  }
+
   /** Resolves when everything posted so far has run. */
   async idle(): Promise<void> {
     while (this.#tails.size > 0) await Promise.all(this.#tails.values());

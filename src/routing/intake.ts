@@ -1,30 +1,34 @@
-import type { EventSource, Events, IncomingEvent, Misfit } from "../database/events.ts";
-import { digest, type RoomId } from "../lib/ids.ts";
+import type { Database } from "../database/connection.ts";
+import { Events, type IncomingEvent, type Misfit } from "../database/events.ts";
+import { type Fresh, storePushed } from "../database/pending.ts";
+import { digest } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { type ClientEvent, readEvent } from "../matrix/events.ts";
 import { editTarget } from "../matrix/message.ts";
 
 /** Stores what the homeserver sends: every event, in order, before anything else is done with it. */
 export class Intake {
+  readonly #database: Database;
   readonly #events: Events;
   readonly #log: Log;
-  readonly #onStored: (roomIds: readonly RoomId[]) => void;
+  readonly #onStored: (fresh: readonly Fresh[]) => void;
   readonly #tellOperators: (text: string, key: string) => void;
 
   constructor(
-    events: Events,
+    database: Database,
     log: Log,
-    onStored: (roomIds: readonly RoomId[]) => void,
+    onStored: (fresh: readonly Fresh[]) => void,
     tellOperators: (text: string, key: string) => void,
   ) {
-    this.#events = events;
+    this.#database = database;
+    this.#events = new Events(database);
     this.#log = log;
     this.#onStored = onStored;
     this.#tellOperators = tellOperators;
   }
 
   /** Stores the events of a transaction; what cannot be stored as it is goes into quarantine. Rejects if the database does. */
-  async take(values: readonly unknown[], source: EventSource = "push"): Promise<void> {
+  async take(values: readonly unknown[]): Promise<void> {
     const incoming: IncomingEvent[] = [];
     const misfits: Misfit[] = [];
     for (const value of values) {
@@ -35,7 +39,7 @@ export class Intake {
     if (misfits.length > 0) {
       await this.#quarantine(misfits);
     }
-    this.#onStored(await this.#events.store(incoming, source));
+    this.#onStored(await storePushed(this.#database, incoming));
   }
 
   async takeMisfit(raw: string, reason: string): Promise<void> {

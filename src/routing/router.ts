@@ -1,7 +1,7 @@
 import type { Database } from "../database/connection.ts";
 import type { Events, PendingEvent } from "../database/events.ts";
 import type { Leases } from "../database/leases.ts";
-import { pendingIn } from "../database/pending.ts";
+import { type Fresh, pendingIn, type Waiting } from "../database/pending.ts";
 import type { RoomContext, Rooms } from "../database/rooms.ts";
 import { type Conversation, settle } from "../database/routing.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -60,6 +60,18 @@ export class Router {
     this.#take(this.#parts.leases.mine("events", roomIds));
   }
 
+  /** The same, where what is new may have been handed over with it: a room with nothing else to do is given it as it is. */
+  routeFresh(fresh: readonly Fresh[]): void {
+    const ours = new Set(
+      this.#parts.leases.mine(
+        "events",
+        fresh.map(({ roomId }) => roomId),
+      ),
+    );
+    for (const { roomId, waiting } of fresh)
+      if (ours.has(roomId)) this.#post(roomId, this.#mailbox.isBusy(roomId) ? undefined : waiting);
+  }
+
   /** Takes up what was stored and not routed, here or in another process. */
   async start(): Promise<void> {
     const { events, leases } = this.#parts;
@@ -76,23 +88,26 @@ export class Router {
   }
 
   #take(roomIds: readonly RoomId[]): void {
-    if (this.#stopped.signal.aborted) return;
-    for (const roomId of roomIds)
-      this.#mailbox.post(roomId, () => about({ room: roomId }, () => this.#routeRoom(roomId)));
+    for (const roomId of roomIds) this.#post(roomId);
   }
 
-  async #routeRoom(roomId: RoomId): Promise<void> {
-    for (;;) {
-      const { database, leases, rooms } = this.#parts;
-      const pending = await pendingIn(database, roomId, batch);
-      let room = pending[0]?.room;
-      for (const { room: _, ...event } of pending) {
+  #post(roomId: RoomId, waiting?: readonly Waiting[]): void {
+    if (this.#stopped.signal.aborted) return;
+    this.#mailbox.post(roomId, () => about({ room: roomId }, () => this.#routeRoom(roomId, waiting)));
+  }
+
+  async #routeRoom(roomId: RoomId, given?: readonly Waiting[]): Promise<void> {
+    const { database, leases, rooms } = this.#parts;
+    for (let more = given; ; more = undefined) {
+      const waiting = more ?? (await pendingIn(database, roomId, batch));
+      let room = waiting[0]?.room;
+      for (const { room: _, ...event } of waiting) {
         if (this.#stopped.signal.aborted || !leases.holds(roomId)) return;
         await this.#routeEvent(event, room ?? (await rooms.context(roomId)));
         // Only state changes what is known of a room.
         if (event.stateKey !== null) room = null;
       }
-      if (pending.length < batch) return;
+      if (waiting.length < batch) return;
     }
   }
 

@@ -1,7 +1,6 @@
 import { AppServiceRegistration, Bridge } from "matrix-appservice-bridge";
 import { Registry } from "prom-client";
 import { type DatabaseLocation, openDatabase } from "../../src/database/connection.ts";
-import { Events } from "../../src/database/events.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createApplicationService } from "../../src/matrix/appservice.ts";
@@ -36,7 +35,7 @@ async function serveOurs(port: number, location: DatabaseLocation): Promise<void
   const database = await openDatabase(location);
   await migrate(database);
   const intake = new Intake(
-    new Events(database),
+    database,
     silentLog,
     () => {},
     () => {},
