@@ -19,7 +19,7 @@ const rings: readonly Readonly<Record<string, string>>[] = [
     matrix:
       "lib matrix-appservice-bridge express markdown-it sanitize-html prom-client yaml zod node:crypto node:fs/promises node:http node:net node:path",
     media: "lib sharp",
-    model: "lib type:openai eventsource-parser zod node:http node:https node:stream/consumers",
+    model: "lib openai zod",
     // Code that is not to be trusted, in an interpreter.
     compute: "lib luxon quickjs-wasi node:fs node:url node:worker_threads",
   },

@@ -1,12 +1,11 @@
 import type OpenAI from "openai";
+import { Stream } from "openai/streaming";
 import type { Clock } from "../lib/clock.ts";
 import { type Completion, CompletionBuilder, StreamError } from "./completion.ts";
-import { readEvents } from "./event-stream.ts";
 import { promptText } from "./images.ts";
-import type { ModelServer } from "./server.ts";
 
 interface AttemptOptions {
-  readonly server: ModelServer;
+  readonly client: OpenAI;
   readonly clock: Clock;
   readonly idleTimeoutMs: number;
   /** Told of the characters of the answer so far. */
@@ -30,9 +29,18 @@ const watchSilence = ({ clock, idleTimeoutMs }: Pick<AttemptOptions, "clock" | "
     heard: () => {
       last = clock.monotonic();
     },
-    stop: () => done.abort("done"),
+    stop: () => done.abort(),
   };
 };
+
+/** Hands the bytes through, telling `heard` of each chunk of them. */
+const listen = (heard: (bytes: Uint8Array) => void) =>
+  new TransformStream<Uint8Array, Uint8Array>({
+    transform(bytes, controller) {
+      heard(bytes);
+      controller.enqueue(bytes);
+    },
+  });
 
 /**
  * Sends one request and reads its stream to the end. Silence is measured in bytes, not in chunks: providers keep a
@@ -51,13 +59,26 @@ export const attemptOnce = async (
     if (!builder.finished) silence.signal.throwIfAborted();
   };
   try {
-    signal.throwIfAborted();
-    const response = await options.server.post(JSON.stringify(body), AbortSignal.any([signal, silence.signal]));
-    await readEvents(response, silence.heard, (chunk) => {
+    const response = await options.client.chat.completions
+      .create(body, { signal: AbortSignal.any([signal, silence.signal]) })
+      .asResponse();
+    const decoder = new TextDecoder();
+    let beginning = "";
+    const bytes = response.body?.pipeThrough(
+      listen((bytes) => {
+        silence.heard();
+        if (beginning.length < 300) beginning += decoder.decode(bytes, { stream: true });
+      }),
+    );
+    let empty = true;
+    const chunks = Stream.fromSSEResponse<unknown>(new Response(bytes), new AbortController(), options.client);
+    for await (const chunk of chunks) {
+      empty = false;
       builder.add(chunk);
       options.onArrival(builder.chars);
-    });
+    }
     throwIfInterrupted();
+    if (empty) throw new StreamError(`no event stream, but: ${beginning}`);
   } catch (error) {
     throwIfInterrupted();
     if (!builder.finished) throw error;

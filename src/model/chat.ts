@@ -1,3 +1,4 @@
+import OpenAI from "openai";
 import type { Clock } from "../lib/clock.ts";
 import { secret } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
@@ -6,7 +7,6 @@ import type { Completion } from "./completion.ts";
 import { diagnose, type Failure, ModelError } from "./failure.ts";
 import { refusalOfImages } from "./images.ts";
 import { type ChatRequest, requestBody } from "./request.ts";
-import { ModelServer } from "./server.ts";
 
 export interface ChatModel {
   /**
@@ -25,7 +25,7 @@ export interface ChatModelOptions {
   readonly log: Log;
   /** Attempts in all. */
   readonly attempts?: number;
-  /** Silence after which an attempt is given up, in milliseconds. */
+  /** Silence after which an attempt is given up, in milliseconds. Node itself gives up after 300,000. */
   readonly idleTimeoutMs?: number;
   /** Spreads the retries of many turns: from 0 to 1. */
   readonly random?: () => number;
@@ -53,7 +53,16 @@ export const createChatModel = (options: ChatModelOptions): ChatModel => {
   const { baseUrl, apiKey, clock, log, attempts = 5, idleTimeoutMs = 120_000 } = options;
   const { random = randomFraction, onRetry = () => {} } = options;
   const { host, hostname } = new URL(baseUrl);
-  const server = new ModelServer(`${baseUrl.replace(/\/+$/, "")}/chat/completions`, apiKey);
+  const client = new OpenAI({
+    baseURL: baseUrl,
+    apiKey: apiKey || "none",
+    // What the library would otherwise take from the environment and send to whatever server this is.
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    maxRetries: 0,
+    logLevel: "off",
+  });
 
   const quote = (words: string) => {
     const safe = (apiKey === "" ? words : words.replaceAll(apiKey, "[key]")).replace(/\s+/g, " ").trim();
@@ -80,7 +89,7 @@ export const createChatModel = (options: ChatModelOptions): ChatModel => {
       try {
         if (waitMs > 0) await clock.sleep(waitMs, signal);
         const body = requestBody(request, hostname, { blind: !showing });
-        return await attemptOnce(body, { server, clock, idleTimeoutMs, onArrival }, signal);
+        return await attemptOnce(body, { client, clock, idleTimeoutMs, onArrival }, signal);
       } catch (error) {
         signal.throwIfAborted();
         const failure = diagnose(error, clock.now());

@@ -1,8 +1,7 @@
+import { APIConnectionError, APIError } from "openai";
 import { z } from "zod";
 import { messageOf } from "../lib/errors.ts";
-import { isObject } from "../lib/json.ts";
 import { StreamError } from "./completion.ts";
-import { ConnectionError, ServerError } from "./server.ts";
 
 /** `unavailable` may work later, `refused` never with this request; the other two work once somebody has acted. */
 export type ModelErrorKind = "unavailable" | "refused" | "out of money" | "misconfigured";
@@ -32,14 +31,14 @@ export interface Failure {
   readonly words: string;
 }
 
-const kindOf = (status: number | undefined, code: unknown): ModelErrorKind => {
+const kindOf = (status: number | undefined, code: string | null | undefined): ModelErrorKind => {
   if (status === 402 || code === "insufficient_quota") return "out of money";
   if (status === undefined || status >= 500 || status === 408 || status === 409 || status === 429) return "unavailable";
   return status === 401 || status === 404 ? "misconfigured" : "refused";
 };
 
 /** Reads `Retry-After`, seconds or a date, as milliseconds from `now`. */
-const retryAfterMs = (header: string | undefined, now: Date): number | undefined => {
+const retryAfterMs = (header: string | null | undefined, now: Date): number | undefined => {
   if (!header) return undefined;
   const ms = /^\d+(\.\d+)?$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - now.getTime();
   return Number.isNaN(ms) ? undefined : Math.max(0, ms);
@@ -48,26 +47,31 @@ const retryAfterMs = (header: string | undefined, now: Date): number | undefined
 /** OpenRouter passes on the words of the provider behind it. */
 const upstream = z.object({ metadata: z.object({ raw: z.string() }) });
 
-const wordsOf = ({ message, details }: ServerError): string => {
-  const behind = upstream.safeParse(details);
-  return behind.success ? `${message} (${behind.data.metadata.raw})` : message;
+const wordsOf = (error: APIError): string => {
+  const words = error.message.replace(/^\d{3} /, "");
+  const behind = upstream.safeParse(error.error);
+  return behind.success ? `${words} (${behind.data.metadata.raw})` : words;
 };
 
 const deepestCause = (error: Error): Error => (error.cause instanceof Error ? deepestCause(error.cause) : error);
 
 /** Says what a thrown value means; undefined: it is no failure of the model or the network, but a bug. */
 export const diagnose = (thrown: unknown, now: Date): Failure | undefined => {
-  if (thrown instanceof ServerError) {
-    const code = isObject(thrown.details) ? thrown.details.code : undefined;
+  if (thrown instanceof APIError && !(thrown instanceof APIConnectionError)) {
     // In the middle of a stream the status is gone, and stands in the error's code.
-    const status = thrown.status ?? (Number(code) || undefined);
-    const kind = kindOf(status, code);
-    const afterMs = retryAfterMs(thrown.retryAfter, now);
+    const status = thrown.status ?? (Number(thrown.code) || undefined);
+    const kind = kindOf(status, thrown.code);
+    const afterMs = retryAfterMs(thrown.headers?.get("retry-after"), now);
     return { kind, status, retry: kind === "unavailable", afterMs, words: wordsOf(thrown) };
   }
-  if (!(thrown instanceof ConnectionError || thrown instanceof StreamError)) return undefined;
+  // fetch says "terminated" with the reset as its cause, the SDK a SyntaxError for broken JSON in the stream.
+  const network =
+    thrown instanceof APIConnectionError ||
+    thrown instanceof StreamError ||
+    thrown instanceof SyntaxError ||
+    (thrown instanceof TypeError && thrown.cause !== undefined);
+  if (!network) return undefined;
   const cause = deepestCause(thrown);
-  // Several addresses that refused are one error without words.
   const code = "code" in cause && typeof cause.code === "string" ? cause.code : "no words";
   return { kind: "unavailable", status: undefined, retry: true, afterMs: undefined, words: messageOf(cause) || code };
 };
