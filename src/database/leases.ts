@@ -163,9 +163,10 @@ class SharedLeases implements Leases {
   async #renew(): Promise<void> {
     const { clock, notifier } = this.#parts;
     const asked = clock.monotonic();
-    const before = asked < this.#trustedUntil ? this.#held : new Set<number>();
     const leaving = this.#leaving;
     const { held, others, replaced } = await withinPatience(this.#shards.renew(leaving), answerWithinMs);
+    // What came while nothing could be relied on was passed by: it is looked for as if all had been gained just now.
+    const before = clock.monotonic() < this.#trustedUntil ? this.#held : new Set<number>();
     if (leaving.length > 0) notifier.tell("shards");
     const fair = Math.ceil(shardCount / (others + 1));
     this.#held = new Set(held.slice(0, fair));

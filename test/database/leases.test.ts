@@ -4,11 +4,13 @@ import { type Leases, openLeases } from "../../src/database/leases.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { type Notifier, openNotifier } from "../../src/database/notify.ts";
 import { Outbox } from "../../src/database/outbox.ts";
-import { systemClock } from "../../src/lib/clock.ts";
+import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import { silentLog } from "../../src/lib/log.ts";
+import { fixedClock } from "../support/fixed-clock.ts";
 import { eventually } from "../support/poll.ts";
 import { newKey, newRoom } from "../support/rows.ts";
 import { createSharedDatabase, postgresMissing } from "../support/shared-postgres.ts";
+import { lockTable } from "../support/table-lock.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 
 interface Process {
@@ -34,11 +36,11 @@ describe.skipIf(postgresMissing)("leases", () => {
     for (const end of ends.reverse()) await end();
   });
 
-  const startProcess = async (name: string): Promise<Process> => {
+  const startProcess = async (name: string, clock: Clock = systemClock): Promise<Process> => {
     const proxy = await startTcpProxy(url);
     const database = await openDatabase({ url: proxy.url });
     const notifier = await openNotifier(database, systemClock, silentLog);
-    const leases = openLeases({ database, notifier, name, clock: systemClock, log: silentLog });
+    const leases = openLeases({ database, notifier, name, clock, log: silentLog });
     await leases.start();
     ends.push(async () => {
       await proxy.accept();
@@ -128,5 +130,27 @@ describe.skipIf(postgresMissing)("leases", () => {
     await first.database.sql`update shards set session = 'another'`;
     expect(await outbox.take(roomId, 10, proof)).toEqual([]);
     expect(await outbox.take(roomId, 10)).toHaveLength(1);
+  });
+
+  it("that could not be relied on while a renewal was under way are followed by a look for what came meanwhile", async () => {
+    const clock = fixedClock({ instantBelow: 0 });
+    const { database, leases } = await startProcess("slow", clock);
+    let looks = 0;
+    await leases.serve(
+      "events",
+      () => {},
+      async () => {
+        looks++;
+        return [];
+      },
+    );
+    const lock = await lockTable(database, "shards");
+    clock.advance(3_000);
+    await lock.reached();
+    clock.advance(6_000);
+    expect(leases.mine("events", rooms)).toEqual([]);
+    await lock.release();
+    await eventually(() => leases.mine("events", rooms).length === rooms.length, { what: "the leases to be renewed" });
+    await eventually(() => looks === 2, { what: "a look" });
   });
 });
