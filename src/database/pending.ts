@@ -6,10 +6,10 @@ import { contextColumns, type RoomContext } from "./rooms.ts";
 /** An event that waits to be routed; the first of its room with what is known of the room before it. */
 export type Waiting = PendingEvent & { readonly room: RoomContext | null };
 
-/** A room in which something new is stored. */
+/** A room in which something may wait. */
 export interface Fresh {
   readonly roomId: RoomId;
-  /** All that waits in it, in order; undefined where that may be more than what was just stored. */
+  /** All that waits in it, in order; undefined where that may be other than what was just stored. */
   readonly waiting?: readonly Waiting[];
 }
 
@@ -34,10 +34,15 @@ export const pendingIn = (database: Database, roomId: RoomId, limit = 100): Prom
 /** Of more events, to store them and to read them back takes less time. */
 const fewEvents = 10;
 
-/** Stores what is new among pushed events, in the order given, in one statement. A few are handed back as they wait. */
+/**
+ * Stores what is new among pushed events, in the order given, in one statement. A few are handed back as they wait.
+ * The rooms of all are named: what is known already may be so by this very statement, whose answer was lost.
+ */
 export async function storePushed(database: Database, events: readonly IncomingEvent[]): Promise<Fresh[]> {
+  const rooms = [...new Set(events.map(({ roomId }) => roomId))];
   if (events.length > fewEvents) {
-    return (await new Events(database).store(events, "push")).map((roomId) => ({ roomId }));
+    await new Events(database).store(events, "push");
+    return rooms.map((roomId) => ({ roomId }));
   }
   if (events.length === 0) return [];
   // What this statement stores is not among what it sees in the table.
@@ -48,7 +53,10 @@ export async function storePushed(database: Database, events: readonly IncomingE
         exists (select 1 from events older where older.room_id = e.room_id and older.routed_at is null) as behind
       from stored e order by e.seq`,
   );
-  return [...Map.groupBy(rows, ({ roomId }) => roomId)].map(([roomId, stored]) =>
-    stored[0]?.behind ? { roomId } : { roomId, waiting: stored.map(({ behind: _, ...event }) => event) },
-  );
+  const stored = Map.groupBy(rows, ({ roomId }) => roomId);
+  return rooms.map((roomId) => {
+    const waiting = stored.get(roomId);
+    if (!waiting || waiting[0]?.behind) return { roomId };
+    return { roomId, waiting: waiting.map(({ behind: _, ...event }) => event) };
+  });
 }

@@ -26,11 +26,11 @@ onEachDatabase((database) => {
     expect(agents).toEqual([[0, undefined], [1]]);
   });
 
-  it("what is known already is not handed back", async () => {
+  it("of what is known already only the room is named: nobody may have been told of it", async () => {
     const [known, fresh] = [await storeEvent(database(), { roomId }), incoming({ roomId })];
     await settle(database(), known, {});
     const again = { ...incoming({ roomId }), eventId: known.eventId };
-    expect(await push(again)).toEqual([]);
+    expect(await push(again)).toEqual([{ roomId }]);
     expect(await push(again, fresh, fresh)).toMatchObject([{ roomId, waiting: [{ eventId: fresh.eventId }] }]);
   });
 
