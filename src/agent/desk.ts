@@ -12,13 +12,13 @@ import {
 } from "../context/viewport.ts";
 import type { Database } from "../database/connection.ts";
 import { Past } from "../database/past.ts";
-import { type DeskFile, type Seat, type WindowRow, Windows } from "../database/windows.ts";
+import { type DeskFile, type DeskRows, type Reading, type Seat, type WindowRow, Windows } from "../database/windows.ts";
 import type { EventId, RoomId } from "../lib/ids.ts";
+import { Kept } from "../lib/kept.ts";
 import { parse } from "../lmml/parse.ts";
 import { formatPath, parsePath, type ShareName } from "../vfs/path.ts";
 import type { Store } from "../vfs/store.ts";
 import { type Agent, personaPath } from "./agent.ts";
-import { ContentCache } from "./content-cache.ts";
 import type { Guide, Guides } from "./guides.ts";
 import { timelineEntry } from "./timeline.ts";
 
@@ -56,6 +56,8 @@ export interface WholeMaterial extends Material {
 const empty = textContent("");
 /** Events that the window on a history shows when it is maximized. */
 const maximizedHeight = 200;
+/** Characters of large files that stay prepared; a content never changes under its key. */
+const contentCharsKept = 16_000_000;
 
 export const seatOf = (agent: Agent, roomId: RoomId): Seat => ({
   agent: agent.name,
@@ -70,7 +72,7 @@ export class Desks {
   readonly #stores: Readonly<Partial<Record<ShareName, Store>>>;
   readonly #guides: Guides;
   readonly #past: Past;
-  readonly #cache = new ContentCache();
+  readonly #contents = new Kept<string, WholeContent>(contentCharsKept);
 
   constructor(database: Database, stores: Readonly<Partial<Record<ShareName, Store>>>, guides: Guides) {
     this.#windows = new Windows(database);
@@ -87,15 +89,19 @@ export class Desks {
     return this.#past;
   }
 
-  /** Everything on the desk, in one statement, and one more for a large file that is seen for the first time. */
+  /** What is read of files with a desk, beside those in windows. */
+  reading(agent: Agent): Reading {
+    return { files: [agentFiles(agent).persona, ...agentFiles(agent).pad], folders: this.#guides.folders(agent.name) };
+  }
+
+  /** Everything on the desk as it is now, in one statement. */
   async of(agent: Agent, roomId: RoomId): Promise<Desk> {
-    const persona = parsePath(personaPath(agent));
-    const pad = agent.settings.scratchPadFile === null ? undefined : parsePath(agent.settings.scratchPadFile);
-    const { windows, files } = await this.#windows.desk(
-      seatOf(agent, roomId),
-      pad ? [persona, pad] : [persona],
-      this.#guides.folders(agent.name),
-    );
+    return this.lay(agent, await this.#windows.desk(seatOf(agent, roomId), this.reading(agent)));
+  }
+
+  /** What the rows of a desk say; one statement for a large file that is seen for the first time. */
+  async lay(agent: Agent, { windows, files }: DeskRows): Promise<Desk> {
+    const { persona, pad } = agentFiles(agent);
     const changes = new Map(
       windows.flatMap((row) => (row.srcType === "system" ? [[row.windowId, changeOf(row)] as const] : [])),
     );
@@ -111,7 +117,7 @@ export class Desks {
       };
     };
     const shown = windows.filter(({ open, state }) => open && state !== "minimized");
-    const always = [persona, ...(pad ? [pad] : [])].map(formatPath);
+    const always = [persona, ...pad].map(formatPath);
     const isShown = (path: string): boolean =>
       always.includes(path) || shown.some(({ src }) => src === path) || !windows.some(({ src }) => src === path);
     const opened = windows.filter((row) => row.srcType !== "system");
@@ -119,7 +125,7 @@ export class Desks {
       windows: await Promise.all(opened.map(async (row) => viewOf(agent, row, await this.material(agent, row, files)))),
       changes,
       persona: fileView(persona, "persona"),
-      scratchpad: fileView(pad, "scratchpad"),
+      scratchpad: fileView(pad[0], "scratchpad"),
       guides: this.#guides.of(agent, files),
       sources: shown.flatMap(({ sources }) => sources),
       taint: [
@@ -158,7 +164,7 @@ export class Desks {
     if (file && file.beginning !== null && file.lines !== null && file.chars !== null) {
       const whole = { lines: file.lines, chars: file.chars };
       const content =
-        this.#cache.get(keyOf(file)) ??
+        this.#contents.get(keyOf(file)) ??
         partialContent(file.beginning, whole, viewportOf(row, whole.lines), agent.settings.windowChars);
       if (content) return { ...file, content };
     }
@@ -186,12 +192,20 @@ export class Desks {
 
   async #contentOf(file: DeskFile): Promise<WholeContent> {
     if (file.text !== null) return textContent(file.text);
-    const known = this.#cache.get(keyOf(file));
+    const known = this.#contents.get(keyOf(file));
     if (known) return known;
     const [read] = (await this.#stores[file.share as ShareName]?.read([file])) ?? [];
-    return read ? this.#cache.keep(keyOf(read), textContent(read.text ?? "")) : empty;
+    if (!read) return empty;
+    const content = textContent(read.text ?? "");
+    return this.#contents.keep(keyOf(read), content, content.chars);
   }
 }
+
+/** Files that an agent is always shown. */
+const agentFiles = (agent: Agent) => ({
+  persona: parsePath(personaPath(agent)),
+  pad: agent.settings.scratchPadFile === null ? [] : [parsePath(agent.settings.scratchPadFile)],
+});
 
 const keyOf = ({ share, path, version }: { share: string; path: string; version: number }): string =>
   `${share}:${path}@${version}`;

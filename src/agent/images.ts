@@ -1,8 +1,8 @@
 import type { StoredEvent } from "../database/events.ts";
 import type { EventId } from "../lib/ids.ts";
-import { readMessage } from "../matrix/message.ts";
 import { forModel, readImage } from "../media/image.ts";
 import type { ShownImage } from "../model/images.ts";
+import { timelineEntry } from "./timeline.ts";
 import type { TurnState } from "./turn-state.ts";
 
 /** Images that a model is shown in one step: the newest. */
@@ -26,7 +26,7 @@ export interface CarriedMedia {
 /** @param isNew whether an event is part of what the turn shows for the first time */
 export function mediaOf(events: readonly StoredEvent[], isNew: (event: StoredEvent) => boolean): CarriedMedia {
   const news = events.filter(isNew);
-  const meant = new Set(news.flatMap((event) => [event.eventId, readMessage(event)?.replyTo ?? event.eventId]));
+  const meant = new Set(news.flatMap((event) => [event.eventId, repliedTo(event) ?? event.eventId]));
   return {
     images: events.flatMap(({ eventId, media }) =>
       media?.state === "kept" && media.width !== undefined
@@ -35,6 +35,11 @@ export function mediaOf(events: readonly StoredEvent[], isNew: (event: StoredEve
     ),
     pending: news.filter(({ media }) => media?.state === "pending").map(({ eventId }) => eventId),
   };
+}
+
+function repliedTo(event: StoredEvent): EventId | undefined {
+  const entry = timelineEntry(event);
+  return entry.kind === "message" ? entry.replyTo : undefined;
 }
 
 /** Waits once for the files of these events. Returns whether there was something to wait for. */

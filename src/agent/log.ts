@@ -4,7 +4,9 @@ import { sizeAt } from "../context/measure.ts";
 import type { LogPiece } from "../context/types.ts";
 import type { LogState } from "../database/steps.ts";
 import type { RoomId } from "../lib/ids.ts";
+import { memo } from "../lib/memo.ts";
 import type { Element } from "../lmml/element.ts";
+import { lasting } from "../lmml/render.ts";
 
 /** What a conversation's log may take of the characters of its context; beyond it, it is cut to half of that. */
 const logShare = 0.55;
@@ -41,15 +43,25 @@ export function advance(
   const earlier = state.marks.filter((mark) => mark.turn !== logging.turnId);
   const marks = [...earlier, { turn: logging.turnId, to: reached(kept, earlier) }];
   const max = logEntryMax(logging.charsMax);
-  const shown = kept.map((item) => ({ ...item, element: fitted(item.element, max, logDepth) }));
+  const shown = kept.map((item) => ({ ...item, element: entryOf(item.element, max) }));
   const from = cut(shown, state.from, logging);
   const inLog = shown.filter((item) => item.position > beginning(from, item.source));
-  const pieces = marks.flatMap((_, index) => piecesOf(inLog, marks, index, logging.here));
+  const pieces = piecesOf(inLog, marks, logging.here);
   const alive = marks.filter(({ to }) =>
     Object.entries(to).some(([source, position]) => position > beginning(from, source)),
   );
   return { pieces, next: { from, marks: alive } };
 }
+
+const fittings = memo((_whole: Element) => new Map<number, Element>());
+
+/** An element as it stands in the log, in at most `max` characters. */
+const entryOf = (whole: Element, max: number): Element => {
+  const known = fittings(whole);
+  const entry = known.get(max) ?? lasting(fitted(whole, max, logDepth));
+  known.set(max, entry);
+  return entry;
+};
 
 const beginning = (from: LogState["from"], source: string): number => from[source] ?? Number.NEGATIVE_INFINITY;
 
@@ -89,18 +101,19 @@ const cut = (
 /** A place just before another: nothing can lie between them. */
 const before = (position: number): number => position - Math.max(1e-9, Math.abs(position) * Number.EPSILON * 2);
 
-/** What came with one mark: the conversation's own room last, since it goes on to grow while the others do not. */
-const piecesOf = (shown: readonly LogItem[], marks: LogState["marks"], index: number, here: RoomId): LogPiece[] => {
-  const earlier = marks.slice(0, index);
-  const to = marks[index]?.to ?? {};
-  const sources = Object.keys(to) as LogPiece["source"][];
-  const ordered = sources.toSorted((a, b) => Number(a === here) - Number(b === here) || (a < b ? -1 : 1));
-  return ordered.flatMap((source) => {
-    const [floor, ceiling] = [lastMark(earlier, source), to[source] ?? 0];
-    const elements = shown
-      .filter((item) => item.source === source && item.position > floor && item.position <= ceiling && !item.fresh)
-      .map((item) => item.element);
-    return elements.length > 0 ? [{ source, elements }] : [];
+/** What came with each mark: the conversation's own room last, since it goes on to grow while the others do not. */
+const piecesOf = (shown: readonly LogItem[], marks: LogState["marks"], here: RoomId): LogPiece[] => {
+  const left = Map.groupBy(shown, (item) => item.source);
+  return marks.flatMap(({ to }) => {
+    const sources = Object.keys(to) as LogPiece["source"][];
+    const ordered = sources.toSorted((a, b) => Number(a === here) - Number(b === here) || (a < b ? -1 : 1));
+    return ordered.flatMap((source) => {
+      const items = left.get(source) ?? [];
+      const behind = items.findIndex(({ position }) => position > (to[source] ?? 0));
+      const count = behind < 0 ? items.length : behind;
+      const elements = items.splice(0, count).flatMap(({ element, fresh }) => (fresh ? [] : [element]));
+      return elements.length > 0 ? [{ source, elements }] : [];
+    });
   });
 };
 

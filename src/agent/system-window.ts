@@ -139,7 +139,7 @@ export class SystemWindows {
     }
     const path = windowId === "persona" ? personaPath(agent) : agent.settings.scratchPadFile;
     if (path === null) throw new UserError("There is no scratchpad.");
-    const { files } = await this.#desks.table.desk(seat, [splitPath(path)]);
+    const { files } = await this.#desks.table.desk(seat, { files: [splitPath(path)] });
     const file = files.find((one) => formatPath(one) === path);
     const content = textContent(file?.text ?? "");
     return {

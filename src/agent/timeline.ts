@@ -1,13 +1,14 @@
 import type { MediaView, TimelineEntry } from "../context/types.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { UserId } from "../lib/ids.ts";
+import { memo } from "../lib/memo.ts";
 import { readAttachment } from "../matrix/attachment.ts";
 import { readMessage } from "../matrix/message.ts";
 import { readReaction } from "../matrix/reaction.ts";
 import { readMember } from "../matrix/state.ts";
 
 /** A stored event as agents see it. */
-export function timelineEntry(event: StoredEvent): TimelineEntry {
+export const timelineEntry = memo((event: StoredEvent): TimelineEntry => {
   const common = { eventId: event.eventId, roomId: event.roomId, at: event.sentAt, sender: event.sender };
   const message = readMessage(event);
   if (message) {
@@ -35,7 +36,7 @@ export function timelineEntry(event: StoredEvent): TimelineEntry {
     ...(member && { target: event.stateKey as UserId, membership: member.membership }),
     ...(reaction && { reaction: { key: reaction.key, to: reaction.target } }),
   };
-}
+});
 
 function mediaView(event: StoredEvent): MediaView | undefined {
   const attachment = readAttachment(event);

@@ -2,15 +2,17 @@ import { timelineElement } from "../context/timeline.ts";
 import type { RoomView, World } from "../context/types.ts";
 import type { Database } from "../database/connection.ts";
 import type { StoredEvent } from "../database/events.ts";
-import { type EntryRow, type Seen, type Surroundings, see, surroundings } from "../database/sight.ts";
+import { type EntryRow, type Seen, Sights, type Surroundings, surroundings } from "../database/sight.ts";
 import type { LogState } from "../database/steps.ts";
 import type { TakenWake, Turn } from "../database/turns.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
+import { memo } from "../lib/memo.ts";
 import type { Element } from "../lmml/element.ts";
 import { parse } from "../lmml/parse.ts";
+import { lasting } from "../lmml/render.ts";
 import type { Agent } from "./agent.ts";
-import type { Desks } from "./desk.ts";
+import { type Desks, seatOf } from "./desk.ts";
 import { type CarriedMedia, mediaOf } from "./images.ts";
 import { advance, type LogItem, saidIn } from "./log.ts";
 import { modeIn } from "./mode.ts";
@@ -26,8 +28,6 @@ const shownPerRoom = 60;
 const loggedMost = 200;
 const membersShown = 50;
 const ephemerisShown = 50;
-/** Entries that stay parsed, of all agents. */
-const entriesKept = 5_000;
 
 /** What a step shows, and what that means for walls and for the next turn. */
 export interface Sight {
@@ -50,8 +50,7 @@ export interface Sight {
 /** Puts together what a conversation of an agent may see. */
 export class View {
   readonly #database: Database;
-  /** Entries as elements, by id: rows of the ephemeris never change. */
-  readonly #entries = new Map<number, Element>();
+  readonly #sights: Sights;
   readonly #desks: Desks;
   readonly #clock: Clock;
   readonly serverName: string;
@@ -73,6 +72,7 @@ export class View {
     },
   ) {
     this.#database = database;
+    this.#sights = new Sights(database);
     this.#desks = options.desks;
     this.#clock = options.clock;
     this.serverName = options.serverName;
@@ -102,29 +102,25 @@ export class View {
     const logged = settings.layout === "cacheable";
     const most = logged ? loggedMost : undefined;
     const taken = wakes.map((wake) => wake.eventId).filter((id) => id !== null);
-    const [seen, desk] = await Promise.all([
-      see(this.#database, {
-        agent: agent.name,
-        userId: agent.userId,
-        owner: agent.owner,
-        here: turn.roomId,
-        turnId: turn.id,
-        always: taken,
-        first: [...this.#rights.admins, agent.userId],
-        since: settings.reloadEphemeris ? null : this.#startedAt,
-        rooms: roomsShown,
-        eventsPerRoom: most ?? shownPerRoom,
-        membersPerRoom: membersShown,
-        entries: most ?? ephemerisShown,
-        logged,
-        base,
-      }),
-      this.#desks.of(agent, turn.roomId),
-    ]);
+    const seen = await this.#sights.see({
+      ...seatOf(agent, turn.roomId),
+      turnId: turn.id,
+      always: taken,
+      first: [...this.#rights.admins, agent.userId],
+      since: settings.reloadEphemeris ? null : this.#startedAt,
+      rooms: roomsShown,
+      eventsPerRoom: most ?? shownPerRoom,
+      membersPerRoom: membersShown,
+      entries: most ?? ephemerisShown,
+      logged,
+      base,
+      reading: this.#desks.reading(agent),
+    });
+    const desk = await this.#desks.lay(agent, seen.desk);
     const rooms = roomViews(seen, { userId: agent.userId, here: turn.roomId, taken, admins: this.#rights.admins });
     const isNew = ({ sender, position, eventId }: StoredEvent) =>
       sender !== agent.userId && (position > rooms.seenBefore || taken.includes(eventId));
-    const ephemeris = seen.ephemeris.map((row) => this.#entry(row));
+    const ephemeris = seen.ephemeris.map(elementOf);
     const log = logged
       ? advance(seen.log ?? { from: {}, marks: [] }, this.#logItems(seen, rooms.views, turn.roomId, ephemeris), {
           turnId: turn.id,
@@ -210,14 +206,6 @@ export class View {
       }),
     ];
   }
-
-  #entry({ id, entry }: EntryRow): Element {
-    const known = this.#entries.get(id);
-    if (known) return known;
-    const read = parse(entry);
-    this.#entries.set(id, read);
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size > entriesKept && oldest !== undefined) this.#entries.delete(oldest);
-    return read;
-  }
 }
+
+const elementOf = memo(({ entry }: EntryRow) => lasting(parse(entry)));

@@ -4,14 +4,8 @@ import { render } from "../lmml/render.ts";
 /** Spaces by which the renderer indents each level. */
 const indent = 2;
 
-const tagLines = ({ children }: Element): number =>
-  typeof children === "string" || children.length === 0
-    ? 1
-    : children.reduce((lines, child) => lines + tagLines(child), 2);
-
 /** Characters that an element adds to a render in which it stands `depth` levels below the root. */
-export const sizeAt = (shown: Element, depth: number): number =>
-  render(shown).length + tagLines(shown) * indent * depth + 1;
+export const sizeAt = (shown: Element, depth: number): number => render(shown, depth).length + indent * depth + 1;
 
 /** Characters of all texts in an element. A render is never shorter. */
 export const textChars = ({ children }: Element): number =>

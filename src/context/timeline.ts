@@ -1,4 +1,6 @@
+import { memo } from "../lib/memo.ts";
 import { type Element, element } from "../lmml/element.ts";
+import { lasting } from "../lmml/render.ts";
 import { clip } from "./measure.ts";
 import { eventTime } from "./time.ts";
 import type { MediaView, TimelineEntry } from "./types.ts";
@@ -15,8 +17,17 @@ const mediaAttributes = ({ name, path, contentType, bytes, width, height, missin
   missing: clipped(missing),
 });
 
+const elements = memo((_entry: TimelineEntry) => new Map<string, Element>());
+
 /** One event of a room as the agent reads it. `systemId` is the name of the homeserver. */
 export const timelineElement = (entry: TimelineEntry, systemId: string): Element => {
+  const known = elements(entry);
+  const shown = known.get(systemId) ?? lasting(elementOf(entry, systemId));
+  known.set(systemId, shown);
+  return shown;
+};
+
+const elementOf = (entry: TimelineEntry, systemId: string): Element => {
   const place = { systemId: clip(systemId), roomId: clip(entry.roomId), timestamp: eventTime(entry.at) };
   if (entry.kind === "roomEvent")
     return element("roomEvent", {

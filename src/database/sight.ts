@@ -1,16 +1,13 @@
-import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
+import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database } from "./connection.ts";
 import { eventColumns, type StoredEvent } from "./events.ts";
+import { KnownRows, type Versioned } from "./known-rows.ts";
 import type { LogState } from "./steps.ts";
 import { type Todo, todosShown } from "./todos.ts";
+import { type DeskItem, type DeskRows, deskItems, deskOf, type Reading, type Seat } from "./windows.ts";
 
 /** Who looks, and how much of it is taken. */
-export interface Look {
-  readonly agent: AgentName;
-  readonly userId: UserId;
-  readonly owner: UserId;
-  /** The conversation's room, '' at home. */
-  readonly here: RoomId;
+export interface Look extends Seat {
   readonly turnId: number;
   /** Events that caused the turn: those of the conversation's room are shown however old they are. */
   readonly always: readonly EventId[];
@@ -26,6 +23,8 @@ export interface Look {
   readonly logged: boolean;
   /** The step whose render this turn's further steps are appended to. */
   readonly base: number | undefined;
+  /** Files that are read beside those on the desk. */
+  readonly reading: Reading;
 }
 
 export interface RoomRow {
@@ -80,17 +79,70 @@ export interface Seen {
   readonly mode: string | null;
   /** Something that was shown since the step `base` was redacted. */
   readonly emptied: boolean;
+  readonly desk: DeskRows;
 }
 
-/**
- * Reads what a conversation may see, in one statement: walls are checked in it, before anything is taken, against
- * the audience of that moment; and an event that comes meanwhile is either waiting for a later turn or not there yet.
- * Of the conversation's own room nothing is seen from the first event on that waits, except what the agent said.
- */
-export async function see(database: Database, look: Look): Promise<Seen> {
-  const { agent, userId, owner, here } = look;
-  const [row] = await database.run(
-    (sql) => sql<Seen[]>`
+/** Characters of events, and of entries of the ephemeris, that stay in memory. */
+const eventCharsKept = 4_000_000;
+const entryCharsKept = 2_000_000;
+/** What a row takes beside its text, about. */
+const rowChars = 300;
+/** Entries of the ephemeris among which those are sought that may be read. */
+const entriesSearched = 500;
+
+type Row = Omit<Seen, "events" | "ephemeris" | "desk"> & {
+  readonly eventIds: readonly number[];
+  readonly newEvents: readonly Versioned<StoredEvent>[];
+  readonly entryIds: readonly number[];
+  readonly newEntries: readonly EntryRow[];
+  readonly desk: readonly DeskItem[];
+};
+
+/** What conversations may see. */
+export class Sights {
+  readonly #database: Database;
+  readonly #events = new KnownRows<StoredEvent>(
+    eventCharsKept,
+    ({ content }) => rowChars + JSON.stringify(content).length,
+  );
+  readonly #entries = new KnownRows<EntryRow>(entryCharsKept, ({ entry }) => rowChars + entry.length);
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /**
+   * Reads what a conversation may see, in one statement: walls are checked in it, before anything is taken, against
+   * the audience of that moment; and an event that comes meanwhile is either waiting for a later turn or not there yet.
+   * Of the conversation's own room nothing is seen from the first event on that waits, except what the agent said.
+   * An event or an entry that has not changed since it was read before is the same object.
+   */
+  async see(look: Look): Promise<Seen> {
+    const reader = `${look.agent} ${look.here}`;
+    const events = this.#events.of(reader);
+    const entries = this.#entries.of(reader);
+    const row = await this.#read(look, events.versions, entries.versions);
+    const { eventIds, newEvents, entryIds, newEntries, desk, ...seen } = row;
+    const sentEvents = newEvents.map((sent) => ({ ...sent, row: withDates(sent.row) }));
+    // Entries never change.
+    const sentEntries = newEntries.map((sent) => ({
+      id: sent.id,
+      version: "",
+      row: { ...sent, at: new Date(sent.at) },
+    }));
+    return {
+      ...seen,
+      events: this.#events.give(reader, events, eventIds, sentEvents),
+      ephemeris: this.#entries.give(reader, entries, entryIds, sentEntries),
+      desk: deskOf(desk),
+    };
+  }
+
+  /** `events` and `entries` are known: versions by their ids. */
+  async #read(look: Look, events: Readonly<Record<string, string>>, entries: Readonly<Record<string, string>>) {
+    const { agent, userId, owner, here } = look;
+    const [row] = await this.#database.run(
+      (sql) => sql<Row[]>`
       with present as (
         select case when ${here} = '' then array[${owner}]::text[] else coalesce((
           select array_agg(user_id::text order by user_id) from members
@@ -105,23 +157,25 @@ export async function see(database: Database, look: Look): Promise<Seen> {
         limit ${look.rooms}
       ), known as (
         select mine.*, room_id = ${here} or may_read((select audience from present), room_id, ${owner}) as readable from mine
-      ), visible as (
-        select room_id, history_floor((select audience from present), room_id) as floor from known where readable
       ), remembered as (
         select log from conversations where agent = ${agent} and room_id = ${here} and ${look.logged}
       ), waiting as (
         select coalesce(min(position), 'infinity') as first from wakes
         where agent = ${agent} and room_id = ${here} and turn_id is null
+      ), visible as (
+        select room_id, history_floor((select audience from present), room_id) as floor,
+          coalesce(((select log from remembered)->'from'->>room_id)::float8, '-infinity') as beginning
+        from known where readable
       ), newest as (
         select e.* from visible v cross join lateral (
-          select * from events e
-          where e.room_id = v.room_id and e.shown and e.redacted_at is null and e.position >= v.floor
-            and e.position > coalesce(((select log from remembered)->'from'->>e.room_id)::float8, '-infinity')
+          select seq, xmin::text as version, event_id, room_id, sender, position from events e
+          where e.room_id = v.room_id and e.shown and e.redacted_at is null and e.position >= v.floor and e.position > v.beginning
             and (e.room_id <> ${here} or e.sender = ${userId} or e.position < (select first from waiting))
           order by e.position desc limit ${look.eventsPerRoom}
         ) e
         union
-        select e.* from visible v join events e on e.room_id = v.room_id
+        select e.seq, e.xmin::text, e.event_id, e.room_id, e.sender, e.position
+        from visible v join events e on e.room_id = v.room_id
         where e.event_id = any (${[...look.always]}) and e.room_id = ${here} and e.redacted_at is null and e.position >= v.floor
       ), people as (
         select m.* from visible v cross join lateral (
@@ -129,20 +183,20 @@ export async function see(database: Database, look: Look): Promise<Seen> {
           where members.room_id = v.room_id and membership = 'join'
           order by user_id = any (${[...look.first]}) desc, kind = 'agent' desc, user_id limit ${look.membersPerRoom}
         ) m
+      ), recent as (
+        select id, sources || room_id as sources from ephemeris
+        where user_id = ${userId} and sub_agent is null and turn_id <> ${look.turnId}
+          and id > floor(coalesce(((select log from remembered)->'from'->>'ephemeris')::float8, 0))::bigint
+          and (${look.since}::timestamptz is null or created_at >= ${look.since})
+        order by id desc limit ${entriesSearched}
+      ), open as (
+        select array(select s from (select distinct unnest(sources) as s from recent) r
+          where s = ${here} or may_read((select audience from present), s, ${owner})) as sources
       ), thoughts as (
-        select id, entry, created_at as at, taint from (
-          select * from ephemeris
-          where user_id = ${userId} and sub_agent is null and turn_id <> ${look.turnId}
-            and id > coalesce(((select log from remembered)->'from'->>'ephemeris')::float8, 0) and (${look.since}::timestamptz is null or created_at >= ${look.since})
-          order by id desc limit 500
-        ) recent
-        where (
-          select bool_and(s = ${here} or may_read((select audience from present), s, ${owner}))
-          from unnest(sources || room_id::text) as s)
-        order by id desc limit ${look.entries}
+        select id from recent where sources <@ (select sources from open) order by id desc limit ${look.entries}
       )
-      select (select to_jsonb(audience) from present) as audience,
-        (select coalesce(jsonb_agg(jsonb_build_object(
+      select (select to_json(audience) from present) as audience,
+        (select coalesce(json_agg(json_build_object(
           'roomId', room_id, 'direct', direct, 'readable', readable, 'seenPosition', seen, 'total', total,
           'shownEvents', shown_events, 'shownChars', shown_chars, 'creator', room_creator(room_id),
           'name', coalesce(
@@ -153,24 +207,27 @@ export async function see(database: Database, look: Look): Promise<Seen> {
             select 1 from events e where e.room_id = known.room_id and e.shown and e.position > known.seen and e.sender <> ${userId}
             limit 1000) u)
         ) order by room_id = ${here} desc, last_shown_at desc nulls last, room_id), '[]') from known) as rooms,
-        (select coalesce(jsonb_agg(to_jsonb(shown) order by shown."roomId", shown.position), '[]')
-          from (select ${sql.unsafe(eventColumns)} from newest e) shown) as events,
-        (select coalesce(jsonb_agg(jsonb_build_object('roomId', room_id, 'userId', user_id, 'displayName', display_name, 'total', total)
+        (select coalesce(json_agg(seq order by room_id, position), '[]') from newest) as "eventIds",
+        (select coalesce(json_agg(json_build_object('id', n.seq, 'version', n.version,
+            'row', (select to_json(columns) from (select ${sql.unsafe(eventColumns)}) columns))), '[]')
+          from newest n join events e on e.seq = n.seq
+          where ${sql.json(events)}::jsonb->>n.seq::text is distinct from n.version) as "newEvents",
+        (select coalesce(json_agg(json_build_object('roomId', room_id, 'userId', user_id, 'displayName', display_name, 'total', total)
           order by user_id = any (${[...look.first]}) desc, kind = 'agent' desc, user_id), '[]') from people) as members,
-        (select coalesce(jsonb_agg(jsonb_build_object('id', id, 'entry', entry, 'at', at, 'taint', taint) order by id), '[]') from thoughts) as ephemeris,
+        (select coalesce(json_agg(id order by id), '[]') from thoughts) as "entryIds",
+        (select coalesce(json_agg(json_build_object('id', id, 'entry', entry, 'at', created_at, 'taint', taint)), '[]')
+          from thoughts join ephemeris using (id) where not ${sql.json(entries)}::jsonb ? id::text) as "newEntries",
         ${todosShown(sql, look)} as todos,
-        (select coalesce(jsonb_agg(distinct t), '[]') from turns, unnest(taint) t where id in (
+        (select coalesce(json_agg(distinct t), '[]') from turns, unnest(taint) t where id in (
           select turn_id from outbox where event_id = any (array(select event_id from newest where sender = ${userId})))) as "ownTaint",
         (select log from remembered) as log,
         (select mode from rooms where room_id = ${here}) as mode,
-        exists (select 1 from renders where turn_id = ${look.turnId} and n >= ${look.base ?? null}::integer and system = '') as emptied`,
-  );
-  if (!row) throw new Error("a query without a table gave no row");
-  return {
-    ...row,
-    events: row.events.map(withDates),
-    ephemeris: row.ephemeris.map((entry) => ({ ...entry, at: new Date(entry.at) })),
-  };
+        exists (select 1 from renders where turn_id = ${look.turnId} and n >= ${look.base ?? null}::integer and system = '') as emptied,
+        (select coalesce(json_agg(d), '[]') from (${deskItems(sql, look, look.reading)}) d) as desk`,
+    );
+    if (!row) throw new Error("a query without a table gave no row");
+    return row;
+  }
 }
 
 /** Where somebody works, and for whom. */

@@ -87,6 +87,60 @@ const windowColumns = `w.id, w.window_id as "windowId", w.src_type as "srcType",
   w.content_type as "contentType", w.content, w.sources, w.taint, w.state, w.pinned, w.turns_left as "turnsLeft", w.top, w.height,
   w.queries, w.key`;
 
+/** Files that are read beside those in windows: these, and all that is below the folders. */
+export interface Reading {
+  readonly files?: readonly FilePlace[];
+  readonly folders?: readonly FilePlace[];
+}
+
+/** What is on the desk of a conversation: the window used last at the end, and the files. */
+export interface DeskRows {
+  readonly windows: readonly WindowRow[];
+  readonly files: readonly DeskFile[];
+}
+
+/** A window, a file, or a window with its file. */
+export type DeskItem = Partial<WindowRow> & {
+  readonly file: Omit<DeskFile, "text" | "beginning"> | null;
+  readonly text: string | null;
+  readonly beginning: string | null;
+};
+
+/** A query that gives the items on the desk of a conversation. */
+export const deskItems = (sql: Sql, { agent, userId, owner, here }: Seat, { files = [], folders = [] }: Reading) => sql`
+  with named as (
+    select * from unnest(${files.map(({ share }) => share)}::text[], ${files.map(({ path }) => path)}::text[]) as n(share, path)
+    where share <> 'agents' or not exists (select 1 from agents a where a.name = split_part(n.path, '/', 2) and a.name <> ${agent})
+    union
+    select files.share, files.path
+    from unnest(${folders.map(({ share }) => share)}::text[], ${folders.map(({ path }) => path)}::text[]) as d(share, path)
+      join files on files.share = d.share and files.path collate "C" > d.path || '/' and files.path collate "C" < d.path || '0'
+  ), w as (
+    select *, case when src_type = 'file' then split_part(src, ':', 1) end as share,
+      case when src_type = 'file' then substr(src, strpos(src, ':') + 1) end as path,
+      (select coalesce(bool_and(s = ${here} or (may_read(audience, s, ${owner}) and is_at(${userId}, ${owner}, s))), true)
+        from unnest(sources) s)
+        and not (src_type = 'file' and src like 'rooms:%' and came_too_early(audience, 'rooms', substr(src, 7))) as open
+    from windows cross join (select audience_of(${here}, ${owner}) as audience) a where agent = ${agent} and room_id = ${here}
+  ), f as (
+    select files.*, size <= ${shortFile} or exists (select 1 from named n where n.share = files.share and n.path = files.path) as is_whole
+    from files join (select share, path from named union select share, path from w where open) k
+      on files.share = k.share and files.path = k.path
+  )
+  select ${sql.unsafe(windowColumns)}, w.open,
+    case when f.id is not null then jsonb_build_object('share', f.share, 'path', f.path, 'contentType', f.content_type,
+      'version', f.version, 'size', f.size, 'binary', f.binary_content is not null, 'eventId', f.event_id, 'tainted', f.tainted,
+      'lines', f.line_count, 'chars', f.char_count) end as file,
+    case when f.is_whole then f.text_content end as text,
+    case when not f.is_whole and coalesce(w.top, 1) <= ${topOfBeginning} then left(f.text_content, ${shortFile}) end as beginning
+  from w full join f on f.share = w.share and f.path = w.path
+  order by w.used_at, w.id, f.share desc, f.path`;
+
+export const deskOf = (items: readonly DeskItem[]): DeskRows => ({
+  windows: items.flatMap(({ file: _, text: __, beginning: ___, ...row }) => (row.id ? [row as WindowRow] : [])),
+  files: items.flatMap(({ file, text, beginning }) => (file ? [{ ...file, text, beginning }] : [])),
+});
+
 export class Windows {
   readonly #database: Database;
 
@@ -94,56 +148,9 @@ export class Windows {
     this.#database = database;
   }
 
-  /**
-   * Everything on the desk of a conversation, the window used last at the end, and the files in it; beside these the
-   * files in `named`, and all that is below `folders`.
-   */
-  async desk(
-    seat: Seat,
-    named: readonly FilePlace[] = [],
-    folders: readonly FilePlace[] = [],
-  ): Promise<{ windows: WindowRow[]; files: DeskFile[] }> {
-    const { agent, userId, owner, here } = seat;
-    const rows = await this.#database.run(
-      (sql) => sql<
-        (Partial<WindowRow> & {
-          file: Omit<DeskFile, "text" | "beginning"> | null;
-          text: string | null;
-          beginning: string | null;
-        })[]
-      >`
-        with named as (
-          select * from unnest(${named.map(({ share }) => share)}::text[], ${named.map(({ path }) => path)}::text[]) as n(share, path)
-          where share <> 'agents' or not exists (select 1 from agents a where a.name = split_part(n.path, '/', 2) and a.name <> ${agent})
-          union
-          select files.share, files.path
-          from unnest(${folders.map(({ share }) => share)}::text[], ${folders.map(({ path }) => path)}::text[]) as d(share, path)
-            join files on files.share = d.share and files.path collate "C" > d.path || '/' and files.path collate "C" < d.path || '0'
-        ), w as (
-          select *, case when src_type = 'file' then split_part(src, ':', 1) end as share,
-            case when src_type = 'file' then substr(src, strpos(src, ':') + 1) end as path,
-            (select coalesce(bool_and(s = ${here} or (may_read(audience, s, ${owner}) and is_at(${userId}, ${owner}, s))), true)
-              from unnest(sources) s)
-              and not (src_type = 'file' and src like 'rooms:%' and came_too_early(audience, 'rooms', substr(src, 7))) as open
-          from windows cross join (select audience_of(${here}, ${owner}) as audience) a where agent = ${agent} and room_id = ${here}
-        ), f as (
-          select files.*, size <= ${shortFile} or exists (select 1 from named n where n.share = files.share and n.path = files.path) as is_whole
-          from files join (select share, path from named union select share, path from w where open) k
-            on files.share = k.share and files.path = k.path
-        )
-        select ${sql.unsafe(windowColumns)}, w.open,
-          case when f.id is not null then jsonb_build_object('share', f.share, 'path', f.path, 'contentType', f.content_type,
-            'version', f.version, 'size', f.size, 'binary', f.binary_content is not null, 'eventId', f.event_id, 'tainted', f.tainted,
-            'lines', f.line_count, 'chars', f.char_count) end as file,
-          case when f.is_whole then f.text_content end as text,
-          case when not f.is_whole and coalesce(w.top, 1) <= ${topOfBeginning} then left(f.text_content, ${shortFile}) end as beginning
-        from w full join f on f.share = w.share and f.path = w.path
-        order by w.used_at, w.id, f.share desc, f.path`,
-    );
-    return {
-      windows: rows.flatMap(({ file: _, text: __, beginning: ___, ...row }) => (row.id ? [row as WindowRow] : [])),
-      files: rows.flatMap(({ file, text, beginning }) => (file ? [{ ...file, text, beginning }] : [])),
-    };
+  /** What is on the desk of a conversation now. */
+  async desk(seat: Seat, reading: Reading = {}): Promise<DeskRows> {
+    return deskOf(await this.#database.run((sql) => sql<DeskItem[]>`${deskItems(sql, seat, reading)}`));
   }
 
   /** Opens a window; one that is open on the same is given what is new, and stays where it is. Returns its id. */

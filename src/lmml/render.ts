@@ -42,7 +42,25 @@ const startTag = ({ name, attributes }: Element, raw: boolean): string => {
   return tag;
 };
 
+/** Texts of elements that are shown again and again, by their depth. */
+const written = new WeakMap<Element, string[]>();
+
+/** An element that is shown again and again, and never changes: it is written once. Returns it. */
+export const lasting = (element: Element): Element => {
+  if (!written.has(element)) written.set(element, []);
+  return element;
+};
+
 const renderAt = (depth: number, element: Element): string => {
+  const texts = written.get(element);
+  if (!texts) return write(depth, element);
+  // Within an element that holds text nothing is indented.
+  const place = typeof element.children === "string" ? 0 : depth;
+  texts[place] ??= write(depth, element);
+  return texts[place];
+};
+
+const write = (depth: number, element: Element): string => {
   check(element);
   const { name, attributes, children } = element;
   const wantsRaw = attributes.raw === true;
@@ -64,5 +82,6 @@ const renderAt = (depth: number, element: Element): string => {
  * `visible` gives it. Text marked `raw` is written as it is if nothing in it can be taken for a tag of the vocabulary;
  * otherwise it is escaped and the mark is left out. Throws if a required attribute or a possible name is missing: that
  * is a bug of the caller, never of the data.
+ * @param depth levels between it and the root of what it is to stand in
  */
-export const render = (element: Element): string => renderAt(1, element);
+export const render = (element: Element, depth = 0): string => renderAt(depth + 1, element);

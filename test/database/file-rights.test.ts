@@ -231,7 +231,7 @@ onEachDatabase((database) => {
       await expect(files.write(path, "mine")).rejects.toThrow("closed here");
       const { files: shown } = await new Windows(database()).desk(
         { agent: agent.name, userId: agent.userId, owner, here: HOME },
-        [parsePath(path), parsePath(`agents:/${agent.name}/persona.md`)],
+        { files: [parsePath(path), parsePath(`agents:/${agent.name}/persona.md`)] },
       );
       expect(shown.map(formatPath)).toEqual([`agents:/${agent.name}/persona.md`]);
     }

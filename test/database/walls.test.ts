@@ -1,8 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { History } from "../../src/database/history.ts";
 import { Renders } from "../../src/database/renders.ts";
 import { Rooms } from "../../src/database/rooms.ts";
-import { type Look, see } from "../../src/database/sight.ts";
+import { type Look, Sights } from "../../src/database/sight.ts";
 import { Turns } from "../../src/database/turns.ts";
 import { HOME, type RoomId, type UserId } from "../../src/lib/ids.ts";
 import { onEachDatabase } from "../support/database.ts";
@@ -10,8 +10,13 @@ import { addAgent, newRoom, newUser, setMember, settleEvent, wake } from "../sup
 
 onEachDatabase((database) => {
   const historyOf = () => new History(database());
+  /** One for all, so that what was read before is at hand. */
+  let sights: Sights;
+  beforeAll(() => {
+    sights = new Sights(database());
+  });
   const look = (from: Pick<Look, "agent" | "userId" | "owner" | "here"> & Partial<Look>) =>
-    see(database(), {
+    sights.see({
       turnId: 0,
       always: [],
       first: [],
@@ -22,6 +27,7 @@ onEachDatabase((database) => {
       entries: 50,
       logged: false,
       base: undefined,
+      reading: {},
       ...from,
     });
   const mayRead = async (audience: UserId[], source: RoomId, owner = newUser()): Promise<unknown> => {
