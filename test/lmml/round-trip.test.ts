@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type AttributeValue, type Element, element } from "../../src/lmml/element.ts";
 import { parse } from "../../src/lmml/parse.ts";
-import { render } from "../../src/lmml/render.ts";
+import { lasting, render } from "../../src/lmml/render.ts";
 import { visible } from "../../src/lmml/visible.ts";
 import { elementNames, requiredAttributes } from "../../src/lmml/vocabulary.ts";
 import { LmmlError } from "../../src/lmml/well-formed.ts";
@@ -131,6 +131,19 @@ describe("an element tree", () => {
         expect(withoutRaw(parse(render(tree)))).toEqual(shown(tree));
       }),
       { numRuns: 5_000 },
+    );
+  });
+
+  it("that lasts is written as any other, at every depth and again", () => {
+    fc.assert(
+      fc.property(tree, fc.array(fc.nat(3), { minLength: 1, maxLength: 4 }), (tree, depths) => {
+        const lasts = lasting(structuredClone(tree));
+        for (const depth of depths) {
+          expect(render(lasts, depth)).toBe(render(tree, depth));
+          expect(render(element("x", {}, [lasts]), depth)).toBe(render(element("x", {}, [tree]), depth));
+        }
+      }),
+      { numRuns: 2_000 },
     );
   });
 
