@@ -41,6 +41,7 @@ type FromOutside = Pick<
   | "history"
   | "turns"
   | "onOutbox"
+  | "onQueued"
   | "onWoken"
   | "tellOperators"
   | "onThought"

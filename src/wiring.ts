@@ -162,6 +162,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     turns,
     metrics,
     onOutbox: (roomIds) => delivery.nudge(roomIds),
+    onQueued: (queued) => delivery.hand(queued),
     onWoken: (conversations) => keeper.sendSoon(conversations),
     tellOperators,
     onThought: (agent) => {
@@ -233,6 +234,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     log,
     onWoken: (conversations) => keeper.sendSoon(conversations),
     onOutbox: (roomIds) => delivery.nudge(roomIds),
+    onEcho: (key) => delivery.echoed(key),
     onMedia: () => mediaKeeper.nudge(),
     onMembership: (roomId, userId, membership) => service.remember(roomId, userId, membership),
   });

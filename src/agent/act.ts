@@ -114,6 +114,6 @@ async function carryOut(
     operations,
     ends: frame.subAgent === undefined && endsTurn(ends),
   });
-  announce(state, outbox, woken);
+  announce(state, woken);
   return { acting, waiting };
 }

@@ -4,6 +4,7 @@ import type { History } from "../database/history.ts";
 import type { Knowledge } from "../database/knowledge.ts";
 import type { MediaTable } from "../database/media.ts";
 import type { Operations } from "../database/operations.ts";
+import type { Queued } from "../database/outbox.ts";
 import type { Renders } from "../database/renders.ts";
 import type { Rooms } from "../database/rooms.ts";
 import type { Conversation } from "../database/routing.ts";
@@ -59,6 +60,8 @@ export interface Mind {
   readonly book: BudgetBook;
   /** Something waits to be sent into these rooms. */
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
+  /** The same, of rows that were queued just now. */
+  readonly onQueued: (queued: Queued) => void;
   /** These conversations have something to work on. */
   readonly onWoken: (conversations: readonly Conversation[]) => void;
   /** Said in the control room, once for a key. */

@@ -155,7 +155,7 @@ async function ask(place: Place, call: OperationCall, context: ToolContext, beca
     operations: [...operations, { ...call, ...asking.question, state: "asked" }],
     asks: true,
   });
-  announce(state, outbox);
+  announce(state);
   throw new Parked(waiting);
 }
 

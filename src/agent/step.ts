@@ -1,5 +1,6 @@
 import type { Json } from "../database/connection.ts";
 import type { OperationRecord } from "../database/operation-record.ts";
+import type { Queued } from "../database/outbox.ts";
 import type { Conversation } from "../database/routing.ts";
 import type { Step, StepCommit } from "../database/steps.ts";
 import type { Turn, Turns } from "../database/turns.ts";
@@ -12,11 +13,14 @@ export class Journal {
   readonly #turns: Turns;
   readonly #turn: Turn;
   readonly #written: Map<number, Step>;
+  readonly #onQueued: (queued: Queued) => void;
   readonly #held: StepCommit[] = [];
   #next = 0;
 
-  constructor(turns: Turns, turn: Turn, written: readonly Step[]) {
+  /** `onQueued` is told what a step has to send, once it is written. */
+  constructor(turns: Turns, turn: Turn, written: readonly Step[], onQueued: (queued: Queued) => void) {
     this.#turns = turns;
+    this.#onQueued = onQueued;
     this.#turn = turn;
     this.#written = new Map(written.map((step) => [step.n, step]));
   }
@@ -69,8 +73,10 @@ export class Journal {
   }
 
   /** Returns the agent's conversations that wait, where the step ends the turn. Throws `Fenced`. */
-  commit(step: JournalEntry): Promise<Conversation[]> {
-    return this.#turns.commit(this.#turn, ...this.#held.splice(0), asWritten(step));
+  async commit(step: JournalEntry): Promise<Conversation[]> {
+    const { queued, waiting } = await this.#turns.commit(this.#turn, ...this.#held.splice(0), asWritten(step));
+    if (queued) this.#onQueued(queued);
+    return waiting;
   }
 }
 

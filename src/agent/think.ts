@@ -107,7 +107,7 @@ export async function think(
   const waiting = goesOn ? [] : await journal.commit(written);
   frame.exchange.answered(completion, calls);
   remember(state, thinking);
-  announce(state, speech);
+  announce(state);
   return { thinking, waiting };
 }
 

@@ -1,4 +1,3 @@
-import type { OutboxDraft } from "../database/outbox.ts";
 import type { WakeDraft } from "../database/routing.ts";
 import { type LogState, taintMost } from "../database/steps.ts";
 import type { TakenWake, Turn } from "../database/turns.ts";
@@ -97,13 +96,8 @@ export const addTaint = (state: TurnState, taint: readonly string[]): void => {
   state.taint = names.toSorted((a, b) => Number(a.startsWith("@")) - Number(b.startsWith("@"))).slice(0, taintMost);
 };
 
-/** Tells those who deliver and those who show thoughts that a step was written. */
-export const announce = (
-  { mind, agent }: TurnState,
-  outbox: readonly OutboxDraft[],
-  wakes: readonly WakeDraft[] = [],
-): void => {
+/** Tells those whom a step wakes, and those who show thoughts, that it was written. */
+export const announce = ({ mind, agent }: TurnState, wakes: readonly WakeDraft[] = []): void => {
   mind.onThought(agent.name);
   if (wakes.length > 0) mind.onWoken(wakes.map(({ agent: name, roomId }) => ({ agent: name, roomId })));
-  if (outbox.length > 0) mind.onOutbox(outbox.map((draft) => draft.roomId));
 };

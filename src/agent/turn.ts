@@ -34,7 +34,7 @@ export async function workTurn(
     agent,
     turn,
     signal,
-    journal: new Journal(mind.turns, turn, written),
+    journal: new Journal(mind.turns, turn, written, mind.onQueued),
     frame: agentFrame(mind, agent, turn),
     delegate,
     sources: turn.sources,
@@ -100,7 +100,7 @@ async function endEarly(state: TurnState, name: string, why: string, told: Notic
     ephemeris: [render(systemEvent(mind.clock.now(), `The turn ended: ${why}`))],
     ends: true,
   });
-  announce(state, notice);
+  announce(state);
   return waiting;
 }
 

@@ -16,17 +16,26 @@ export interface OutboxDraft {
   readonly kind: OutboxKind;
   readonly content: Json;
   /** Key of an earlier row for the same room that this one relates to: the event's id is filled in when it is sent. */
-  readonly about?: string | undefined;
+  readonly about?: string | null | undefined;
 }
 
-export interface OutboxRow extends Omit<OutboxDraft, "about"> {
-  readonly id: number;
-  readonly about: string | null;
-  readonly turnId: number | null;
+export interface OutboxRow extends OutboxDraft {
   readonly attempts: number;
-  /** The first attempt is longer ago than the homeserver remembers transaction ids. */
+  /** The first attempt may be longer ago than the homeserver remembers transaction ids. */
   readonly forgotten: boolean;
 }
+
+/** Drafts that a statement has queued, in order. */
+export interface Queued {
+  readonly drafts: readonly OutboxDraft[];
+  /** Keys of those of them that were not there before. */
+  readonly fresh: readonly string[];
+  /** Keys of what waits before them in their rooms: at most one more than `beforeMost`. */
+  readonly before: readonly string[];
+}
+
+/** Keys of a longer backlog are not read. */
+export const beforeMost = 20;
 
 /** Part of a statement: queues the given drafts, once for each row of the table or expression `once`. */
 export const insertOutbox = (
@@ -42,7 +51,14 @@ export const insertOutbox = (
     as o(key, "roomId", sender, kind, content, about, n)
   order by o.n
   on conflict (key) do nothing
-  returning room_id`;
+  returning key`;
+
+/** Part of a statement, columns of `Queued`: what `insertOutbox` has done in its table `sending`. */
+export const queuedColumns = (sql: Sql, drafts: readonly OutboxDraft[]) => sql`
+  (select coalesce(jsonb_agg(key), '[]') from sending) as fresh,
+  (select coalesce(jsonb_agg(key), '[]') from (
+    select key from outbox where state = 'pending' and room_id = any (${drafts.map(({ roomId }) => roomId)}::text[])
+    order by id limit ${beforeMost + 1}) waiting) as before`;
 
 interface ChainOrigin {
   readonly chain: string | null;
@@ -70,27 +86,34 @@ export class Outbox {
     return rows.map((row) => row.roomId);
   }
 
-  /** What waits to be sent into the room, oldest first, marked as being tried now; nothing where `proof` is void by now. */
-  take(roomId: RoomId, limit: number, proof?: Proof): Promise<OutboxRow[]> {
+  /**
+   * What waits to be sent into the room, oldest first, but for what the homeserver has by now: `except`. Marked as being
+   * tried; nothing where `proof` is void by now.
+   */
+  take(roomId: RoomId, limit: number, proof?: Proof, except: readonly string[] = []): Promise<OutboxRow[]> {
     return this.#database.run(
       (sql) => sql<OutboxRow[]>`
         with tried as (
-          update outbox set attempts = attempts + 1, first_tried_at = coalesce(first_tried_at, now())
-          where id in (select id from outbox where room_id = ${roomId} and state = 'pending' order by id limit ${limit})
+          update outbox set attempts = attempts + 1
+          where id in (
+              select id from outbox where room_id = ${roomId} and state = 'pending' and key <> all (${[...except]}::text[])
+              order by id limit ${limit})
             ${proof ? sql`and ${stillHeld(sql, proof)}` : sql``}
           returning *
         )
-        select id, key, room_id as "roomId", sender, kind, content, about, turn_id as "turnId", attempts,
-          first_tried_at < now() - ${remembered}::interval as forgotten
+        select key, room_id as "roomId", sender, kind, content, about, attempts,
+          created_at < now() - ${remembered}::interval as forgotten
         from tried order by id`,
     );
   }
 
-  async sent(id: number, eventId: EventId | undefined): Promise<void> {
+  /** The homeserver has these rows, and made of them these events. */
+  async sent(rows: readonly { readonly key: string; readonly eventId: EventId | undefined }[]): Promise<void> {
     await this.#database.run(
       (sql) => sql`
-        update outbox set state = 'sent', event_id = coalesce(${eventId ?? null}, event_id), settled_at = now()
-        where id = ${id} and state = 'pending'`,
+        update outbox set state = 'sent', event_id = coalesce(s."eventId", event_id), settled_at = now()
+        from jsonb_to_recordset(${sql.json(rows as unknown as Json)}) as s(key text, "eventId" text)
+        where outbox.key = s.key and state = 'pending'`,
     );
   }
 
@@ -104,12 +127,12 @@ export class Outbox {
   }
 
   /** Gives up for good. `told` is what the agent finds in its ephemeris. */
-  async failed(row: OutboxRow, error: string, told: string | null): Promise<void> {
+  async failed(row: OutboxDraft, error: string, told: string | null): Promise<void> {
     await this.#database.run(
       (sql) => sql`
         with given_up as (
           update outbox set state = 'failed', error = ${error}, settled_at = now()
-          where id = ${row.id} and state = 'pending' returning id, room_id, turn_id, sender
+          where key = ${row.key} and state = 'pending' returning id, room_id, turn_id, sender
         )
         insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources)
         select sender, room_id, turn_id, -id, 1, ${told}, array[room_id] from given_up
@@ -119,7 +142,7 @@ export class Outbox {
   }
 
   /** Whether the row's event has come back as an echo, whatever we believe about the sending. */
-  async echoOf(row: OutboxRow): Promise<EventId | undefined> {
+  async echoOf(row: OutboxDraft): Promise<EventId | undefined> {
     const [found] = await this.#database.run(
       (sql) => sql<{ eventId: EventId }[]>`
         select event_id as "eventId" from events

@@ -2,7 +2,7 @@ import type { AgentName, RoomId } from "../lib/ids.ts";
 import { type CallUsage, settleReservation, spentBy } from "./budgets.ts";
 import type { Database, Json } from "./connection.ts";
 import { type OperationRecord, recordOperations } from "./operation-record.ts";
-import { insertOutbox, type OutboxDraft } from "./outbox.ts";
+import { insertOutbox, type OutboxDraft, type Queued, queuedColumns } from "./outbox.ts";
 import { type Conversation, insertWakes, type WakeDraft } from "./routing.ts";
 import { endWindows } from "./windows.ts";
 
@@ -77,16 +77,23 @@ interface OpenTurn {
   readonly epoch: number;
 }
 
+/** What came of writing steps. */
+interface Committed {
+  /** The agent's conversations that still wait, if the turn ends or is parked. */
+  readonly waiting: Conversation[];
+  /** What is to be sent, where that is anything. */
+  readonly queued: Queued | undefined;
+}
+
 /**
- * Writes a step, or several, with everything that follows from them, in one statement. Returns the agent's
- * conversations that still wait, if the turn ends or is parked. Throws `Fenced` when the turn is no longer this
+ * Writes a step, or several, with everything that follows from them, in one statement. Throws `Fenced` when the turn is no longer this
  * runner's. Safe to repeat: what this runner has written already stays.
  */
 export async function commitSteps(
   database: Database,
   turn: OpenTurn,
   steps: readonly StepCommit[],
-): Promise<Conversation[]> {
+): Promise<Committed> {
   const last = steps.at(-1);
   if (!last) throw new Error("no step to write");
   const ends = steps.some((step) => step.ends);
@@ -103,8 +110,9 @@ export async function commitSteps(
   const wakes = steps.flatMap((step) => step.wakes ?? []);
   const results = steps.map(({ n, name, result, asks }) => ({ n, name, result, state: asks ? "asked" : "done" }));
   const operations = steps.flatMap((step) => step.operations ?? []);
+  const drafts = steps.flatMap((step) => step.outbox ?? []);
   const [row] = await database.run(
-    (sql) => sql<{ live: boolean; waiting: Conversation[] }[]>`
+    (sql) => sql<(Pick<Committed, "waiting"> & Pick<Queued, "fresh" | "before"> & { live: boolean })[]>`
         with live as (
           update turns set
             sources = (select coalesce(array_agg(distinct s), '{}')
@@ -148,20 +156,17 @@ export async function commitSteps(
             jsonb_to_recordset(${sql.json(entries)}) as e(n integer, part integer, entry text, "subAgent" text)
           order by e.n, e.part
           on conflict do nothing
-        ), sending as (
-          ${insertOutbox(
-            sql,
-            steps.flatMap((step) => step.outbox ?? []),
-            "live",
-            turn.id,
-          )}
-        ) ${ends ? sql`, ${endWindows(sql, "live")}` : sql``}
-        select exists (select 1 from live) or exists (select 1 from repeated) as live, case when ${leaves} then (
+        )
+        ${drafts.length > 0 ? sql`, sending as (${insertOutbox(sql, drafts, "live", turn.id)})` : sql``}
+        ${ends ? sql`, ${endWindows(sql, "live")}` : sql``}
+        select ${drafts.length > 0 ? sql`${queuedColumns(sql, drafts)},` : sql``}
+          exists (select 1 from live) or exists (select 1 from repeated) as live, case when ${leaves} then (
           select coalesce(jsonb_agg(distinct jsonb_build_object('agent', agent, 'roomId', room_id)), '[]') from (
             select agent, room_id from wakes where agent = ${turn.agent} and turn_id is null
             union all select agent, room_id from turns where agent = ${turn.agent} and state = 'ready') w
         ) else '[]' end as waiting`,
   );
   if (!row?.live) throw new Fenced(`turn ${turn.id} is no longer ours`);
-  return row.waiting;
+  const { fresh, before, waiting } = row;
+  return { waiting, queued: drafts.length > 0 ? { drafts, fresh, before } : undefined };
 }

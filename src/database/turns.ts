@@ -1,5 +1,6 @@
 import type { WakeReason } from "../context/types.ts";
 import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
+import { InTurn } from "../lib/in-turn.ts";
 import type { Database } from "./connection.ts";
 import { endOperations, type OperationRecord, recordOperations } from "./operation-record.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
@@ -80,6 +81,7 @@ const eventsPerTurn = 10;
 
 export class Turns {
   readonly #database: Database;
+  readonly #queueing = new InTurn<RoomId>();
   /** Names the process in the rows it works on. */
   readonly runner: string;
 
@@ -225,9 +227,10 @@ export class Turns {
     );
   }
 
-  /** See `commitSteps`. */
-  commit(turn: Turn, ...steps: readonly StepCommit[]): Promise<Conversation[]> {
-    return commitSteps(this.#database, turn, steps);
+  /** See `commitSteps`. What is queued for a room is handed on in the order in which it stands in the outbox. */
+  commit(turn: Turn, ...steps: readonly StepCommit[]): ReturnType<typeof commitSteps> {
+    const rooms = new Set(steps.flatMap(({ outbox = [] }) => outbox.map(({ roomId }) => roomId)));
+    return this.#queueing.run([...rooms], () => commitSteps(this.#database, turn, steps));
   }
 
   /** Ends a turn that did not end by itself, and what it was doing or waiting for. */

@@ -1,6 +1,6 @@
 import { systemEvent } from "../context/ephemeris.ts";
 import type { Leases } from "../database/leases.ts";
-import type { Outbox, OutboxRow } from "../database/outbox.ts";
+import { beforeMost, type Outbox, type OutboxDraft, type OutboxRow, type Queued } from "../database/outbox.ts";
 import type { Uploads } from "../database/uploads.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -10,6 +10,7 @@ import { Mailbox } from "../lib/mailbox.ts";
 import { render } from "../lmml/render.ts";
 import { HomeserverError, type MatrixClient, type Sender } from "../matrix/client.ts";
 import { relatingTo } from "../matrix/relation.ts";
+import { InHand } from "./in-hand.ts";
 import { uploadFiles, uploadText } from "./upload.ts";
 
 const rowsAtOnce = 10;
@@ -35,12 +36,14 @@ export interface DeliveryParts {
 export class Delivery {
   readonly #parts: DeliveryParts;
   readonly #mailbox: Mailbox<RoomId>;
+  readonly #inHand: InHand;
   readonly #stopped = new AbortController();
   /** Rooms whose first row is waiting for its next attempt. */
   readonly #pausing = new Set<RoomId>();
 
   constructor(parts: DeliveryParts) {
     this.#parts = parts;
+    this.#inHand = new InHand(parts.outbox, parts.clock, parts.log);
     this.#mailbox = new Mailbox((roomId, error) => {
       parts.log.error({ err: error, room: roomId }, "delivery failed and is tried again");
       this.#later(roomId, 1_000);
@@ -50,6 +53,25 @@ export class Delivery {
   /** Something waits to be sent into these rooms. */
   nudge(roomIds: readonly RoomId[]): void {
     this.#take(this.#parts.leases.mine("outbox", [...new Set(roomIds)]));
+  }
+
+  /**
+   * The same for what was queued just now, which need not be read back where nothing else waits before it: what waited
+   * when it was queued is in our hands too, and goes first.
+   */
+  hand({ drafts, fresh, before }: Queued): void {
+    const direct =
+      fresh.length === drafts.length && before.length <= beforeMost && before.every((key) => this.#inHand.has(key));
+    const byRoom = Map.groupBy(drafts, ({ roomId }) => roomId);
+    for (const roomId of this.#parts.leases.mine("outbox", [...byRoom.keys()])) {
+      if (direct) this.#takeOver(roomId, byRoom.get(roomId) ?? []);
+      else this.#take([roomId]);
+    }
+  }
+
+  /** The row with this key has come back as an event, and is marked as sent. */
+  echoed(key: string): void {
+    this.#inHand.settled(key);
   }
 
   async start(): Promise<void> {
@@ -65,6 +87,7 @@ export class Delivery {
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#mailbox.idle();
+    await this.#inHand.close();
   }
 
   #take(roomIds: readonly RoomId[]): void {
@@ -75,21 +98,48 @@ export class Delivery {
     }
   }
 
+  #takeOver(roomId: RoomId, rows: readonly OutboxDraft[]): void {
+    if (this.#stopped.signal.aborted || this.#pausing.has(roomId)) return;
+    for (const row of rows) if (!this.#inHand.has(row.key)) this.#inHand.put(row, "waiting");
+    this.#mailbox.post(roomId, () => about({ room: roomId }, () => this.#sendHanded(roomId, rows)));
+  }
+
+  /** What is not sent here stays in the table, and is taken from there. */
+  async #sendHanded(roomId: RoomId, rows: readonly OutboxDraft[]): Promise<void> {
+    try {
+      for (const row of rows) {
+        // It may have been taken from the table by now, or have come back.
+        if (!this.#inHand.isWaiting(row.key)) continue;
+        if (this.#pausing.has(roomId) || !(await this.#sendNext({ ...row, attempts: 1, forgotten: false }))) return;
+      }
+    } finally {
+      for (const { key } of rows) this.#inHand.drop(key);
+    }
+  }
+
   /** Two processes that believe to hold the room send the same rows in the same order under the same ids: one event each. */
   async #sendRoom(roomId: RoomId): Promise<void> {
     const { leases, outbox } = this.#parts;
     // This may have been asked for before the pause began.
     if (this.#pausing.has(roomId)) return;
     for (let full = true; full; ) {
-      const rows = await outbox.take(roomId, rowsAtOnce, leases.proof(roomId));
-      for (const row of rows) {
-        if (this.#stopped.signal.aborted || !leases.holds(roomId) || !(await this.#sendRow(row))) return;
-      }
+      const rows = await outbox.take(roomId, rowsAtOnce, leases.proof(roomId), this.#inHand.sentIn(roomId));
+      for (const row of rows) if (!(await this.#sendNext(row))) return;
       full = rows.length === rowsAtOnce;
     }
   }
 
   /** Returns whether the next row may be sent. */
+  async #sendNext(row: OutboxRow): Promise<boolean> {
+    if (this.#stopped.signal.aborted || !this.#parts.leases.holds(row.roomId)) return false;
+    this.#inHand.put(row, "sending");
+    try {
+      return await this.#sendRow(row);
+    } finally {
+      this.#inHand.drop(row.key);
+    }
+  }
+
   async #sendRow(row: OutboxRow): Promise<boolean> {
     const { outbox, log, onSettled } = this.#parts;
     try {
@@ -100,7 +150,10 @@ export class Delivery {
         onSettled("failed");
         return true;
       }
-      await outbox.sent(row.id, await this.#send({ ...row, content }));
+      const eventId = await this.#send({ ...row, content });
+      // What is no event has no echo.
+      if (eventId === undefined) await outbox.sent([{ key: row.key, eventId }]);
+      else this.#inHand.sent(row.key, eventId);
       onSettled("sent");
       return true;
     } catch (error) {
@@ -131,14 +184,14 @@ export class Delivery {
   async #wasSent(row: OutboxRow): Promise<boolean> {
     await this.#parts.reconcile(row.sender);
     const eventId = await this.#parts.outbox.echoOf(row);
-    if (eventId !== undefined) await this.#parts.outbox.sent(row.id, eventId);
+    if (eventId !== undefined) await this.#parts.outbox.sent([{ key: row.key, eventId }]);
     return eventId !== undefined;
   }
 
   /** Undefined where it relates to something that was given up. */
   async #contentOf({ about: earlier, content, roomId }: OutboxRow): Promise<OutboxRow["content"] | undefined> {
-    if (earlier === null) return content;
-    const eventId = await this.#parts.outbox.eventOf(roomId, earlier);
+    if (earlier == null) return content;
+    const eventId = this.#inHand.eventOf(earlier) ?? (await this.#parts.outbox.eventOf(roomId, earlier));
     return eventId && (relatingTo(content as Record<string, unknown>, eventId) as OutboxRow["content"]);
   }
 

@@ -1,4 +1,4 @@
-import type { OutboxRow } from "../database/outbox.ts";
+import type { OutboxDraft } from "../database/outbox.ts";
 import type { Uploads } from "../database/uploads.ts";
 import type { MatrixClient, Sender } from "../matrix/client.ts";
 import { fileContent, withUrls } from "../matrix/file-content.ts";
@@ -11,14 +11,14 @@ export async function uploadFiles(
   client: MatrixClient,
   uploads: Uploads,
   as: Sender,
-  row: OutboxRow,
+  row: OutboxDraft,
 ): Promise<Record<string, unknown>> {
   const urls: { file?: string; thumbnail?: string } = {};
   for (const { part, name, contentType, content, url } of await uploads.of(row.key)) {
     urls[part] = url ?? (await client.upload(as, Buffer.from(content ?? []), contentType, name));
     if (url === null) await uploads.uploaded(row.key, part, urls[part]);
   }
-  if (urls.file === undefined) throw new Error(`the file of outbox row ${row.id} is gone`);
+  if (urls.file === undefined) throw new Error(`the file of outbox row ${row.key} is gone`);
   return withUrls(row.content as Record<string, unknown>, { ...urls, file: urls.file });
 }
 

@@ -68,6 +68,12 @@ export class Judge {
 
   /** `room` is what is known of the event's room before it. */
   async judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
+    const effects = await this.#judge(event, room);
+    const echoOf = this.kindOf(event.sender) === "human" ? undefined : keyOf(event);
+    return echoOf === undefined ? effects : { ...effects, echoOf };
+  }
+
+  async #judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
     if (event.source === "history") return { shownChars: lengthOf(event) };
     const projected = project(event, this.kindOf);
     if (says(event) && (await this.ignores(event.sender))) return projected;
@@ -102,14 +108,11 @@ export class Judge {
       return {};
     }
     if (event.overtaken) await this.#catchUp(event, room);
-    const echo =
-      typeof event.content["org.clevernet.key"] === "string" ? event.content["org.clevernet.key"] : undefined;
     const sender = this.kindOf(event.sender);
     const media = await mediaOf(event, this.kindOf, this.#parts.rights);
     const effects: Effects = {
       shownChars: lengthOf(event),
       ...(media && { media }),
-      ...(echo !== undefined && sender !== "human" && { echoOf: echo }),
     };
     if (sender === "bot" || message.msgtype === "m.notice" || room.state["m.room.encryption"]) return effects;
     // A question to people is nothing that another agent answers.
@@ -126,7 +129,7 @@ export class Judge {
       }
     }
     if (room.kind === "control") return effects;
-    const cause = await this.#causeOf(event, echo);
+    const cause = await this.#causeOf(event);
     if (!cause) return effects;
     const meant = await this.#whoIsMeant(event, message, room, agentsHere);
     if (meant.length === 0) return effects;
@@ -171,9 +174,10 @@ export class Judge {
   }
 
   /** A human's message begins a chain; an agent's goes on with the one its turn belongs to. */
-  async #causeOf(event: StoredEvent, echo: string | undefined): Promise<Cause | undefined> {
+  async #causeOf(event: StoredEvent): Promise<Cause | undefined> {
     if (this.kindOf(event.sender) === "human") return { requester: event.sender, chain: event.eventId, byAgent: false };
-    const origin = echo === undefined ? undefined : await this.#parts.outbox.originOf(echo, event.sender);
+    const key = keyOf(event);
+    const origin = key === undefined ? undefined : await this.#parts.outbox.originOf(key, event.sender);
     if (!origin?.chain) return undefined;
     const root = await this.#parts.events.find(origin.chain as EventId);
     const requester = root?.sender ?? origin.requester ?? (await this.#ownerOf(event.sender));
@@ -260,6 +264,10 @@ export class Judge {
 
 /** Says something to those in the room: who comes and goes, and what is taken back, is known of the ignored as well. */
 const says = (event: StoredEvent): boolean => event.type !== "m.room.member" && event.type !== "m.room.redaction";
+
+/** Key of the outbox row that it was sent from, where it is ours. */
+const keyOf = ({ content: { "org.clevernet.key": key } }: StoredEvent): string | undefined =>
+  typeof key === "string" ? key : undefined;
 
 const lengthOf = (event: StoredEvent): number =>
   typeof event.content.body === "string" ? event.content.body.length : 0;

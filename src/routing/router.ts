@@ -31,6 +31,8 @@ export interface RouterParts {
   readonly log: Log;
   readonly onWoken: (conversations: readonly Conversation[]) => void;
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
+  /** The row of the outbox with this key has come back as an event, and is marked as sent. */
+  readonly onEcho: (key: string) => void;
   /** A file waits to be fetched. */
   readonly onMedia: () => void;
   /** An agent's or the bot's membership changed. */
@@ -124,6 +126,7 @@ export class Router {
     const woken = await settle(database, event, effects);
     if (membership !== undefined && judge.kindOf(member) !== "human")
       this.#parts.onMembership(event.roomId, member, membership);
+    if (effects.echoOf !== undefined) this.#parts.onEcho(effects.echoOf);
     if (effects.outbox?.length) this.#parts.onOutbox(effects.outbox.map((draft) => draft.roomId));
     if (effects.media?.state === "pending") this.#parts.onMedia();
     if (woken.length > 0) this.#parts.onWoken(woken);

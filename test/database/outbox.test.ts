@@ -32,15 +32,46 @@ onEachDatabase((database) => {
   it("what it relates to is known as soon as it is sent", async () => {
     const { roomId, first } = await related();
     expect(await outbox().eventOf(roomId, first.key)).toBeUndefined();
-    await outbox().sent(first.id, "$card" as EventId);
+    await outbox().sent([{ key: first.key, eventId: "$card" as EventId }]);
     expect(await outbox().eventOf(roomId, first.key)).toBe("$card");
   });
 
   it("nothing relates to a row of another room, or to one that was given up", async () => {
     const { roomId, first, second } = await related();
-    await outbox().sent(first.id, "$card" as EventId);
+    await outbox().sent([{ key: first.key, eventId: "$card" as EventId }]);
     expect(await outbox().eventOf(newRoom(), first.key)).toBeUndefined();
     await outbox().failed(second, "refused", null);
     expect(await outbox().eventOf(roomId, second.key)).toBeUndefined();
+  });
+
+  it("what the homeserver has is not taken again, and what waits behind it is", async () => {
+    const roomId = newRoom();
+    const drafts = [draft(roomId), draft(roomId), draft(roomId)];
+    await outbox().add(drafts);
+    const [first, ...rest] = drafts.map(({ key }) => key);
+    const taken = await outbox().take(roomId, 10, undefined, [first ?? ""]);
+    expect(taken.map(({ key }) => key)).toEqual(rest);
+  });
+
+  it("a row that was queued 23 hours ago may be one that the homeserver has forgotten", async () => {
+    const roomId = newRoom();
+    const [old, young] = [draft(roomId), draft(roomId)];
+    await outbox().add([old, young]);
+    await database().sql`update outbox set created_at = now() - interval '23 hours 1 minute' where key = ${old.key}`;
+    const taken = await outbox().take(roomId, 10);
+    expect(taken.map(({ key, forgotten }) => [key, forgotten])).toEqual([
+      [old.key, true],
+      [young.key, false],
+    ]);
+  });
+
+  it("many rows are marked as sent at once, each with its event, and none that was settled before", async () => {
+    const roomId = newRoom();
+    const [one, two, three] = [draft(roomId), draft(roomId), draft(roomId)];
+    await outbox().add([one, two, three]);
+    await outbox().sent([{ key: one.key, eventId: "$echo" as EventId }]);
+    await outbox().sent([one, two].map(({ key }, index) => ({ key, eventId: `$late${index}` as EventId })));
+    const events = await Promise.all([one, two, three].map(({ key }) => outbox().eventOf(roomId, key)));
+    expect(events).toEqual(["$echo", "$late1", undefined]);
   });
 });

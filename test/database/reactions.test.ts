@@ -89,7 +89,7 @@ onEachDatabase((database) => {
     // The card is an event of the room.
     const card = newEventId();
     const [row] = await outbox.take(roomId, 1);
-    await outbox.sent(row?.id ?? 0, card);
+    await outbox.sent([{ key: row?.key ?? "", eventId: card }]);
     await route(incoming({ roomId, sender: agent.userId, eventId: card, content: (row?.content ?? {}) as never }));
     const found = async () => {
       const { state, decision, decidedBy, decidedBecause } = (await mind.operations.find(asking.question.id)) ?? {};

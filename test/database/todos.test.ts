@@ -147,9 +147,8 @@ onEachDatabase((database) => {
       await did(place, { todo: 2 });
       const outbox = new Outbox(database());
       const rows = await outbox.take(place.here, 10);
-      for (const [index, row] of rows.entries()) {
-        if (row.key.startsWith(first.key)) await outbox.sent(row.id, `$sent${index}` as EventId);
-      }
+      const sent = rows.map(({ key }, index) => ({ key, eventId: `$sent${index}` as EventId }));
+      await outbox.sent(sent.filter(({ key }) => key.startsWith(first.key)));
       const record = await todos.record(place, 1);
       expect(record).toMatchObject({ number: 1, name: "one", done: false, removed: false, doneAt: null });
       expect(record?.createdAt).toBeInstanceOf(Date);

@@ -211,9 +211,9 @@ onEachDatabase((database) => {
       const { conversation, turn } = await opened();
       await wake(database(), conversation);
       const step = { ...fullStep(turn), ends: true };
-      expect(await turnsOf().commit(turn, step)).toEqual([conversation]);
+      expect(await turnsOf().commit(turn, step)).toMatchObject({ waiting: [conversation] });
       const first = await traces(turn);
-      expect(await turnsOf().commit(turn, step)).toEqual([conversation]);
+      expect(await turnsOf().commit(turn, step)).toMatchObject({ waiting: [conversation] });
       expect(await traces(turn)).toEqual(first);
     });
 
@@ -248,12 +248,25 @@ onEachDatabase((database) => {
       expect(await turnsOf().journal(turn)).toEqual([{ n: 0, name: "call x", state: "done", result: { ok: true } }]);
     });
 
+    it("says which rows are new in the outbox, and what waits before them in their rooms", async () => {
+      const { turn } = await opened();
+      const [one, two] = [fullStep(turn), { ...fullStep(turn), n: 1, name: "second" }];
+      const keysOf = ({ outbox = [] }: StepCommit) => outbox.map(({ key }) => key);
+      const first = await turnsOf().commit(turn, one);
+      expect(first.queued).toEqual({ drafts: one.outbox, fresh: keysOf(one), before: [] });
+      const second = await turnsOf().commit(turn, two);
+      expect(second.queued).toMatchObject({ fresh: keysOf(two), before: keysOf(one) });
+      expect((await turnsOf().commit(turn, two)).queued?.fresh).toEqual([]);
+      const silent = await turnsOf().commit(turn, { n: 2, name: "third", result: {} });
+      expect(silent.queued).toBeUndefined();
+    });
+
     it("returns the agent's conversations that wait, once each, when it ends the turn", async () => {
       const { conversation, turn } = await opened();
       const other = { ...conversation, roomId: newRoom() };
       for (const one of [conversation, other, other]) await wake(database(), one);
-      expect(await turnsOf().commit(turn, { n: 0, name: "model", result: {} })).toEqual([]);
-      const waiting = await turnsOf().commit(turn, { n: 1, name: "model", result: {}, ends: true });
+      expect(await turnsOf().commit(turn, { n: 0, name: "model", result: {} })).toMatchObject({ waiting: [] });
+      const { waiting } = await turnsOf().commit(turn, { n: 1, name: "model", result: {}, ends: true });
       expect(new Set(waiting.map(({ roomId }) => roomId))).toEqual(new Set([conversation.roomId, other.roomId]));
       expect(waiting).toHaveLength(2);
     });

@@ -35,6 +35,24 @@ killedOnEachDatabase((scene) => {
     expect(new Set(sends(scene()).map(({ path }) => path)).size).toBe(1);
   });
 
+  it("a message that was sent, by a bridge that died before its echo, is sent again under its id and stays one event", async () => {
+    const { stage, ann, room } = scene();
+    const { promise: echo, resolve } = Promise.withResolvers<Fault>();
+    stage.model.on("six", (request) => {
+      resolve(stage.toBridge.hold());
+      return answerEach(request);
+    });
+    await ann.say(room, "six");
+    await ann.waitForMessage(room, ({ body }) => body === answerTo("six"));
+    await stage.bridge.kill();
+    await stage.bridge.start();
+    await expect.poll(() => sends(scene()).length).toBe(2);
+    (await echo).lift();
+    await stage.check();
+    expect(await saidIn(ann, room)).toEqual(["six", answerTo("six")]);
+    expect(new Set(sends(scene()).map(({ path }) => path)).size).toBe(1);
+  });
+
   it("it stays one event also where the homeserver was restarted before it is sent again", async () => {
     const { stage, ann, room } = scene();
     const echo = await dieUnheard(scene(), "five");
@@ -46,6 +64,10 @@ killedOnEachDatabase((scene) => {
     expect(await saidIn(ann, room)).toEqual(["five", answerTo("five")]);
   });
 });
+
+/** What the outbox says of the room's messages. */
+const rowsOf = (stage: Stage, room: string) =>
+  stage.query<{ state: string }>(`select state from outbox where room_id = '${room}' and kind = 'message' order by id`);
 
 describe("while it runs", () => {
   let stage: Stage;
@@ -74,6 +96,32 @@ describe("while it runs", () => {
     await expect.poll(async () => (await answers()).length).toBe(2);
     await stage.check();
     expect((await answers()).sort()).toEqual([stage.agentId("helper"), stage.agentId("twin")]);
+  });
+
+  it("a message is marked as sent by its echo, also where that comes before the homeserver's answer", async () => {
+    const room = await stage.directRoom(ann);
+    stage.model.on("early echo", answerEach);
+    const answer = stage.toHomeserver.holdAnswer({ when: sendsTo(room) });
+    await ann.say(room, "early echo");
+    await expect.poll(() => rowsOf(stage, room)).toEqual([{ state: "sent" }]);
+    answer.lift();
+    await stage.check();
+    expect(await saidIn(ann, room)).toEqual(["early echo", answerTo("early echo")]);
+    expect(stage.toHomeserver.requests.filter(sendsTo(room))).toHaveLength(1);
+  });
+
+  it("a message whose echo does not come is marked as sent nevertheless", async () => {
+    const room = await stage.directRoom(ann);
+    const { promise: echo, resolve } = Promise.withResolvers<Fault>();
+    stage.model.on("no echo", (request) => {
+      resolve(stage.toBridge.hold());
+      return answerEach(request);
+    });
+    await ann.say(room, "no echo");
+    await expect.poll(() => rowsOf(stage, room)).toEqual([{ state: "sent" }]);
+    (await echo).lift();
+    await stage.check();
+    expect(await saidIn(ann, room)).toEqual(["no echo", answerTo("no echo")]);
   });
 
   /** An agent says three things in one step, and the first attempt to send meets the fault. */

@@ -98,6 +98,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     }),
     book,
     onOutbox: () => {},
+    onQueued: () => {},
     onWoken: () => {},
     tellOperators: options.tellOperators ?? (() => {}),
     onThought: () => {},
