@@ -12,7 +12,6 @@ import { LiveConfig } from "./live-config.ts";
 import { untilAnswered, waitForHomeserver } from "./matrix/patience.ts";
 import type { Registration } from "./matrix/registration.ts";
 import { introduce } from "./routing/introduce.ts";
-import { wire } from "./wiring.ts";
 
 /** Turns that this process works on at the same time. */
 const turnsAtOnce = 32;
@@ -37,45 +36,64 @@ export async function startBridge(
   const stop = async (): Promise<void> => {
     for (const one of stops.splice(0).reverse()) await one();
   };
+  const failed = new AbortController();
+  stops.push(() => failed.abort());
   try {
-    const database = await openDatabase(config.database);
+    const begun = Promise.withResolvers<void>();
+    const opening = openDatabase(config.database, begun.resolve);
+    await Promise.race([begun.promise, opening]);
+    // Reading the program holds this thread up for as long as the embedded database takes to open in its own.
+    const { wire } = await import("./wiring.ts");
+    const database = await opening;
     stops.push(() => database.close());
-    const applied = await migrate(database);
-    if (applied.length > 0) log.info({ applied }, "the database was migrated");
     const notifier = await openNotifier(database, clock, log);
     stops.push(() => notifier.close());
     const queue = await openQueue(database, log);
-    await queue.start();
     stops.push(() => queue.stop());
 
     let ready = false;
     const leases = openLeases({ database, notifier, name: config.bridge.instance, clock, log });
-    const parts = await wire({
-      live: new LiveConfig(config),
-      registration,
-      database,
-      notifier,
-      leases,
-      queue,
-      log,
-      clock,
-      ready: () => ready,
-    });
+    const [applied, parts] = await Promise.all([
+      migrate(database),
+      wire({
+        live: new LiveConfig(config),
+        registration,
+        database,
+        notifier,
+        leases,
+        queue,
+        log,
+        clock,
+        ready: () => ready,
+      }),
+    ]);
+    if (applied.length > 0) log.info({ applied }, "the database was migrated");
+    await queue.start();
     const { service, client, directory } = parts;
     // It looks for a homeserver that is away from the first request on.
     stops.push(() => parts.watch.stop());
 
-    await parts.rights.configure(config.permissions);
-    await parts.book.start();
-    for (const seed of config.agents) await directory.seed(seed, serverName);
-    for (const { roomId, userId, membership } of await parts.rooms.ownMemberships())
-      service.remember(roomId, userId, membership);
-    await service.listen(config.bridge.host, config.bridge.port);
-    stops.push(() => service.close());
-    await waitForHomeserver(() => client.alive(), config.homeserver.url, clock, log, aborted);
-    const insist = <Result>(ask: () => Promise<Result>) => untilAnswered(ask, clock, log, aborted);
-    await insist(() => client.register(client.botUserId));
-    await insist(() => client.putDevice(client.botUserId, parts.botDevice, "Clevernet"));
+    const ended = AbortSignal.any([aborted, failed.signal]);
+    const insist = <Result>(ask: () => Promise<Result>) => untilAnswered(ask, clock, log, ended);
+    const welcome = async (): Promise<void> => {
+      await waitForHomeserver(() => client.alive(), config.homeserver.url, clock, log, ended);
+      await insist(() => client.register(client.botUserId));
+      await insist(() => client.putDevice(client.botUserId, parts.botDevice, "Clevernet"));
+    };
+    const prepare = async (): Promise<void> => {
+      const [memberships] = await Promise.all([
+        parts.rooms.ownMemberships(),
+        parts.rights.configure(config.permissions),
+        parts.book.start(),
+        ...config.agents.map((seed) => directory.seed(seed, serverName)),
+      ]);
+      for (const { roomId, userId, membership } of memberships) service.remember(roomId, userId, membership);
+      await service.listen(config.bridge.host, config.bridge.port);
+      stops.push(() => service.close());
+    };
+    await Promise.all([welcome(), prepare()]);
+    stops.push(() => parts.doorbell.stop());
+    void parts.doorbell.ring();
     for (const agent of await directory.all()) await insist(() => introduce(agent, client, directory));
 
     stops.push(() => leases.stop());
@@ -100,8 +118,6 @@ export async function startBridge(
     stops.push(() => parts.reconciler.stop());
     parts.reconciler.start();
     parts.watch.start();
-    stops.push(() => parts.doorbell.stop());
-    void parts.doorbell.ring();
     const care = new Care(database, clock, log);
     stops.push(() => care.stop());
     care.start();

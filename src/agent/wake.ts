@@ -64,7 +64,6 @@ export class WakeKeeper {
     const left = [...abandoned, ...(await turns.unread())];
     await queue.release(leases.alone ? left : abandoned);
     await this.send(left);
-    await this.#pass();
     void this.#repeat();
   }
 
@@ -74,12 +73,10 @@ export class WakeKeeper {
 
   async #repeat(): Promise<void> {
     while (!this.#stopped.signal.aborted) {
-      try {
-        await this.#parts.clock.sleep(passEveryMs, this.#stopped.signal);
-        await this.#pass();
-      } catch (error) {
+      await this.#pass().catch((error: unknown) => {
         if (!this.#stopped.signal.aborted) this.#parts.log.warn(`looking for wakes: ${messageOf(error)}`);
-      }
+      });
+      await this.#parts.clock.sleep(passEveryMs, this.#stopped.signal).catch(() => {});
     }
   }
 

@@ -47,8 +47,11 @@ const retryDelays = [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000];
 const isLost = (error: unknown): boolean =>
   error instanceof Error && "code" in error && connectionLost.has(String(error.code));
 
-/** Opens the database. Throws a `UserError` when it cannot be reached or somebody else holds the directory. */
-export async function openDatabase(location: DatabaseLocation): Promise<Database> {
+/**
+ * Opens the database. Throws a `UserError` when it cannot be reached or somebody else holds the directory.
+ * @param onBegun called when it opens by itself from now on, in a thread of its own; never on a server
+ */
+export async function openDatabase(location: DatabaseLocation, onBegun?: () => void): Promise<Database> {
   const options = {
     onnotice: () => {},
     connect_timeout: 10,
@@ -62,7 +65,7 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
   let closed = false;
   let release = async (): Promise<void> => {};
   if ("dir" in location) {
-    const embedded = await openEmbedded(location.dir);
+    const embedded = await openEmbedded(location.dir, onBegun);
     release = embedded.close;
     copyTo = embedded.copyTo;
     // postgres.js takes any duplex stream, although its types do not say so.

@@ -26,8 +26,9 @@ const terminate = "X".charCodeAt(0);
 /**
  * Starts PGlite on `dir`, which is locked against a second process: two on one directory lose rows silently.
  * It survives any death of the process; it never calls fsync, so power failure costs what came after the last checkpoint.
+ * @param onBegun called when its thread has all that it needs, and this one may be held up
  */
-export async function openEmbedded(dir: string): Promise<Embedded> {
+export async function openEmbedded(dir: string, onBegun: () => void = () => {}): Promise<Embedded> {
   await mkdir(dir, { recursive: true });
   const unlock = await lockDirectory(dir);
   const dataDir = `${dir}/postgres`;
@@ -40,6 +41,7 @@ export async function openEmbedded(dir: string): Promise<Embedded> {
   // PGlite makes files that everybody may write: the folder keeps them to the user that runs us.
   await chmod(dataDir, 0o700);
   const worker = startWorker(dataDir);
+  onBegun();
   const answers = new Map<number, (bytes: Buffer) => void>();
   let nextId = 0;
   let onClosed = (): void => {};

@@ -50,8 +50,8 @@ export class Doorbell {
     this.#ringing = true;
     this.#heard = Promise.withResolvers<void>();
     for (let rung = false; !this.#stopped.signal.aborted; ) {
-      if (!rung) rung = await this.#sendState();
-      await this.#ping();
+      // A ping answers at once, where the homeserver knows that we were away.
+      [rung] = await Promise.all([rung || this.#sendState(), this.#ping()]);
       const tooLong = this.#clock.sleep(patienceMs, this.#stopped.signal).then(
         () => false,
         () => true,
