@@ -30,12 +30,12 @@ export interface Queued {
   readonly drafts: readonly OutboxDraft[];
   /** Keys of those of them that were not there before. */
   readonly fresh: readonly string[];
-  /** Keys of what waits before them in their rooms: at most one more than `beforeMost`. */
-  readonly before: readonly string[];
+  /** Keys of what waits before them in their rooms; null where that is much. */
+  readonly before: readonly string[] | null;
 }
 
 /** Keys of a longer backlog are not read. */
-export const beforeMost = 20;
+const beforeMost = 20;
 
 /** Part of a statement: queues the given drafts, once for each row of the table or expression `once`. */
 export const insertOutbox = (
@@ -56,7 +56,7 @@ export const insertOutbox = (
 /** Part of a statement, columns of `Queued`: what `insertOutbox` has done in its table `sending`. */
 export const queuedColumns = (sql: Sql, drafts: readonly OutboxDraft[]) => sql`
   (select coalesce(jsonb_agg(key), '[]') from sending) as fresh,
-  (select coalesce(jsonb_agg(key), '[]') from (
+  (select case when count(*) <= ${beforeMost} then coalesce(jsonb_agg(key), '[]') end from (
     select key from outbox where state = 'pending' and room_id = any (${drafts.map(({ roomId }) => roomId)}::text[])
     order by id limit ${beforeMost + 1}) waiting) as before`;
 

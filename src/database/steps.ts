@@ -70,6 +70,11 @@ export class Fenced extends Error {
   override readonly name = "Fenced";
 }
 
+/** The rooms for which steps have something in the outbox. */
+export const roomsSpokenIn = (steps: readonly StepCommit[]): RoomId[] => [
+  ...new Set(steps.flatMap(({ outbox = [] }) => outbox.map(({ roomId }) => roomId))),
+];
+
 /** A turn, as far as its steps need it. */
 interface OpenTurn {
   readonly id: number;

@@ -5,7 +5,7 @@ import type { Database } from "./connection.ts";
 import { endOperations, type OperationRecord, recordOperations } from "./operation-record.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import type { Conversation } from "./routing.ts";
-import { commitSteps, Fenced, type Step, type StepCommit } from "./steps.ts";
+import { commitSteps, Fenced, roomsSpokenIn, type Step, type StepCommit } from "./steps.ts";
 import { endWindows } from "./windows.ts";
 
 export interface Turn {
@@ -75,7 +75,6 @@ interface LastEntry {
 
 /** Number of a step behind all others: of what is said of a turn that did not end by itself. */
 const lastOfAll = 1_000_000;
-
 /** Events that one turn takes at the most. */
 const eventsPerTurn = 10;
 
@@ -229,8 +228,7 @@ export class Turns {
 
   /** See `commitSteps`. What is queued for a room is handed on in the order in which it stands in the outbox. */
   commit(turn: Turn, ...steps: readonly StepCommit[]): ReturnType<typeof commitSteps> {
-    const rooms = new Set(steps.flatMap(({ outbox = [] }) => outbox.map(({ roomId }) => roomId)));
-    return this.#queueing.run([...rooms], () => commitSteps(this.#database, turn, steps));
+    return this.#queueing.run(roomsSpokenIn(steps), () => commitSteps(this.#database, turn, steps));
   }
 
   /** Ends a turn that did not end by itself, and what it was doing or waiting for. */

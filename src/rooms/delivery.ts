@@ -1,6 +1,6 @@
 import { systemEvent } from "../context/ephemeris.ts";
 import type { Leases } from "../database/leases.ts";
-import { beforeMost, type Outbox, type OutboxDraft, type OutboxRow, type Queued } from "../database/outbox.ts";
+import type { Outbox, OutboxDraft, OutboxRow, Queued } from "../database/outbox.ts";
 import type { Uploads } from "../database/uploads.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -60,8 +60,7 @@ export class Delivery {
    * when it was queued is in our hands too, and goes first.
    */
   hand({ drafts, fresh, before }: Queued): void {
-    const direct =
-      fresh.length === drafts.length && before.length <= beforeMost && before.every((key) => this.#inHand.has(key));
+    const direct = fresh.length === drafts.length && before?.every((key) => this.#inHand.has(key));
     const byRoom = Map.groupBy(drafts, ({ roomId }) => roomId);
     for (const roomId of this.#parts.leases.mine("outbox", [...byRoom.keys()])) {
       if (direct) this.#takeOver(roomId, byRoom.get(roomId) ?? []);

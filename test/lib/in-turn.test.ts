@@ -21,7 +21,12 @@ it("runs jobs with a key in common one after another, in the order of the calls,
   ]);
   expect(await results).toEqual(["one", "two", "three", "four", "five"]);
   expect(seen.slice(0, 3)).toEqual(["one begins", "two begins", "five begins"]);
-  expect(seen.filter((what) => !what.startsWith("five")).slice(-4)).toEqual(["three begins", "three ends", "four begins", "four ends"]);
+  expect(seen.filter((what) => !what.startsWith("five")).slice(-4)).toEqual([
+    "three begins",
+    "three ends",
+    "four begins",
+    "four ends",
+  ]);
 });
 
 it("goes on after a job that failed, whose caller hears of it", async () => {
