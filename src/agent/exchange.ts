@@ -103,8 +103,8 @@ const charsOf = (messages: readonly ChatMessage[]): number =>
     0,
   );
 
-/** A message as people read it. */
-const asText = (message: ChatMessage): string => {
+/** A message as people read it, without images. */
+export const asText = (message: ChatMessage): string => {
   const calls = message.role === "assistant" ? message.toolCalls : [];
   const lines = [message.content, ...calls.map((call) => `${call.name} ${call.arguments}`)];
   return [`[${message.role}]`, ...lines.filter((line) => line !== "")].join("\n");

@@ -1,6 +1,7 @@
 import type { Json } from "../database/connection.ts";
 import type { OperationRecord } from "../database/operation-record.ts";
 import type { Queued } from "../database/outbox.ts";
+import type { PendingRender } from "../database/renders.ts";
 import type { Conversation } from "../database/routing.ts";
 import type { Step, StepCommit } from "../database/steps.ts";
 import type { Turn, Turns } from "../database/turns.ts";
@@ -14,7 +15,7 @@ export class Journal {
   readonly #turn: Turn;
   readonly #written: Map<number, Step>;
   readonly #onQueued: (queued: Queued) => void;
-  readonly #held: StepCommit[] = [];
+  readonly #held: JournalEntry[] = [];
   #next = 0;
 
   /** `onQueued` is told what a step has to send, once it is written. */
@@ -69,12 +70,13 @@ export class Journal {
 
   /** Keeps a finished step to be written with the next one, where nothing can happen between the two. */
   hold(step: JournalEntry): void {
-    this.#held.push(asWritten(step));
+    this.#held.push(step);
   }
 
   /** Returns the agent's conversations that wait, where the step ends the turn. Throws `Fenced`. */
   async commit(step: JournalEntry): Promise<Conversation[]> {
-    const { queued, waiting } = await this.#turns.commit(this.#turn, ...this.#held.splice(0), asWritten(step));
+    const steps = await Promise.all([...this.#held.splice(0), step].map(asWritten));
+    const { queued, waiting } = await this.#turns.commit(this.#turn, ...steps);
     if (queued) this.#onQueued(queued);
     return waiting;
   }
@@ -89,6 +91,13 @@ export interface TakenStep<Result> {
   readonly done: Result | undefined;
 }
 
-export type JournalEntry = Omit<StepCommit, "result"> & { readonly result: object };
+export type JournalEntry = Omit<StepCommit, "result" | "render"> & {
+  readonly result: object;
+  readonly render?: PendingRender;
+};
 
-const asWritten = (step: JournalEntry): StepCommit => ({ ...step, result: step.result as Json });
+const asWritten = async ({ render, ...step }: JournalEntry): Promise<StepCommit> => ({
+  ...step,
+  result: step.result as Json,
+  render: await render?.take(),
+});

@@ -7,6 +7,7 @@ import type { Element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import type { ToolCall } from "../model/completion.ts";
 import { asked, requesters, threadOf } from "./cause.ts";
+import { asText } from "./exchange.ts";
 import { takeNotes } from "./notes.ts";
 import { parametersOf } from "./operation.ts";
 import { utter } from "./speech.ts";
@@ -43,37 +44,35 @@ export async function think(
   }
   const { ids: told, notes } = takeNotes(state, own ? wakes : []);
   const { prompt, seen, log } = await frame.look(state, step.n, wakes);
-  const tools = toolbox.definitions(agent, frame.tools);
+  const tools = toolbox.offer(agent, frame.tools);
   const conversation = digest("session", turn.agent, turn.roomId, ...(own ? [] : [frame.subAgent ?? ""]));
-  const sent = mind.prefixes.measure(conversation, JSON.stringify([tools, prompt.messages], withoutImages));
-  // The render is kept while the model works: it must be findable for a redaction that comes meanwhile.
-  const [completion] = await Promise.all([
-    model.complete(
-      {
-        model: frame.model,
-        temperature: settings.temperature,
-        messages: prompt.messages,
-        tools,
-        parallelToolCalls: !settings.agentFlags.includes("PreventParallelFunctionCalls"),
-        sessionId: conversation,
-      },
-      {
-        key: `${turn.id}.${step.n}`,
-        turnId: turn.id,
-        agent,
-        roomId: turn.roomId,
-        requesters: requesters(wakes, agent.owner),
-      },
-      state.signal,
-    ),
-    renders.keep({
+  const sent = mind.prefixes.measure(conversation, [tools.text, ...prompt.messages.map(asText)].join("\n\n"));
+  const shown = renders.keepSoon({
+    turnId: turn.id,
+    n: step.n,
+    ...prompt.kept,
+    tools: tools.text,
+    toolset: tools.hash,
+    subAgent: frame.subAgent ?? null,
+  });
+  const completion = await model.complete(
+    {
+      model: frame.model,
+      temperature: settings.temperature,
+      messages: prompt.messages,
+      tools: tools.definitions,
+      parallelToolCalls: !settings.agentFlags.includes("PreventParallelFunctionCalls"),
+      sessionId: conversation,
+    },
+    {
+      key: `${turn.id}.${step.n}`,
       turnId: turn.id,
-      n: step.n,
-      ...prompt.kept,
-      tools: JSON.stringify(tools, undefined, 1),
-      subAgent: frame.subAgent ?? null,
-    }),
-  ]);
+      agent,
+      roomId: turn.roomId,
+      requesters: requesters(wakes, agent.owner),
+    },
+    state.signal,
+  );
   const { text, thought: reasoning, milliseconds, reservation } = completion;
   const calls = frame.exchange.unique(completion.toolCalls, step.n);
   const speech = own && settings.answer === "text" && calls.length === 0 ? speak(state, text, wakes, step.n) : [];
@@ -94,6 +93,7 @@ export async function think(
     outbox: speech,
     ephemeris: [...notes, ...entriesOf(state, thinking)].map((entry) => render(entry)),
     subAgent: frame.subAgent,
+    render: shown,
     usage: { ...completion.usage, ...sent, model: frame.model, milliseconds, reservation },
     sources: state.sources,
     taint: state.taint,
@@ -110,8 +110,6 @@ export async function think(
   announce(state);
   return { thinking, waiting };
 }
-
-const withoutImages = (key: string, value: unknown): unknown => (key === "images" ? undefined : value);
 
 const remember = (state: TurnState, thinking: Thinking): void => {
   state.frame.entries.push(...entriesOf(state, thinking));

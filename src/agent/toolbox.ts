@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { UserError } from "../lib/errors.ts";
+import { digest } from "../lib/ids.ts";
 import { storableJson } from "../lib/storable.ts";
 import type { ToolDefinition } from "../model/request.ts";
 import type { Agent } from "./agent.ts";
@@ -7,9 +8,21 @@ import { formOf, readInput } from "./arguments.ts";
 import { subAgentSets } from "./settings.ts";
 import type { AnyTool } from "./tool.ts";
 
+/** The tools that a model is offered. */
+export interface Offer {
+  readonly definitions: readonly ToolDefinition[];
+  /** The same as people read it, and a name for this text. */
+  readonly text: string;
+  readonly hash: string;
+}
+
+/** Offers that are remembered: an agent's changes with its settings alone. */
+const offersKept = 64;
+
 /** All tools there are, and which of them an agent has. */
 export class Toolbox {
   readonly #tools: readonly AnyTool[];
+  readonly #offers = new Map<string, Offer>();
 
   constructor(tools: readonly AnyTool[]) {
     this.#tools = tools.toSorted((a, b) => a.name.localeCompare(b.name));
@@ -30,12 +43,15 @@ export class Toolbox {
   }
 
   /** What the model is offered: names carry the agent's suffix, which never changes. */
-  definitions(agent: Agent, names?: readonly string[]): ToolDefinition[] {
-    return this.of(agent, names).map((tool) => ({
-      name: nameFor(agent, tool),
-      description: tool.description,
-      parameters: formOf(inputOf(tool)).json,
-    }));
+  offer(agent: Agent, names?: readonly string[]): Offer {
+    const tools = this.of(agent, names);
+    const key = [agent.suffix, ...tools.map(({ name }) => name)].join(" ");
+    const offer = this.#offers.get(key) ?? offerOf(agent, tools);
+    this.#offers.delete(key);
+    this.#offers.set(key, offer);
+    const [oldest] = this.#offers.keys();
+    if (this.#offers.size > offersKept && oldest !== undefined) this.#offers.delete(oldest);
+    return offer;
   }
 
   /** The tool that a model means by a name with suffix; a `UserError` that lists what there is otherwise. */
@@ -57,6 +73,16 @@ export class Toolbox {
     return this.#tools.filter(({ set }) => settings.tools.includes(set) || lent.includes(set));
   }
 }
+
+const offerOf = (agent: Agent, tools: readonly AnyTool[]): Offer => {
+  const definitions = tools.map((tool) => ({
+    name: nameFor(agent, tool),
+    description: tool.description,
+    parameters: formOf(inputOf(tool)).json,
+  }));
+  const text = JSON.stringify(definitions, undefined, 1);
+  return { definitions, text, hash: digest("toolset", text) };
+};
 
 const nameFor = (agent: Agent, tool: AnyTool): string => `${tool.name}_${agent.suffix}`;
 

@@ -1,5 +1,6 @@
-import { digest, type EventId, type UserId } from "../lib/ids.ts";
-import type { Database } from "./connection.ts";
+import { after } from "../lib/clock.ts";
+import type { EventId, UserId } from "../lib/ids.ts";
+import type { Database, Sql } from "./connection.ts";
 
 export interface Render {
   readonly turnId: number;
@@ -14,34 +15,74 @@ export interface Render {
   readonly subAgent: string | null;
 }
 
+export interface NewRender extends Render {
+  /** A name for its `tools`. */
+  readonly toolset: string;
+}
+
+/** A render that is kept on its own after a while, unless it was written with the step that came of it before. */
+export interface PendingRender {
+  /** Hands it to whoever writes it now. Undefined where it is kept already; throws what that threw. */
+  take(): Promise<NewRender | undefined>;
+}
+
+/**
+ * Part of a statement: keeps a render, empty if one of its events was redacted in the meantime. Its tools are there.
+ * @param turn the table or CTE that has the turn's id, as long as the turn is the caller's
+ */
+export const insertRender = (sql: Sql, render: NewRender, turn: string) => sql`
+  insert into renders (turn_id, n, system, prompt, event_ids, toolset, sub_agent)
+  select t.id, ${render.n}, case when gone then '' else ${render.system} end, case when gone then '' else ${render.prompt} end,
+    s.ids, ${render.toolset}, ${render.subAgent}
+  from ${sql(turn)} t, (select ${[...render.eventIds]}::text[] as ids) s,
+    lateral (select exists (select 1 from events where event_id = any (s.ids) and redacted_at is not null) as gone) g
+  on conflict (turn_id, n) do update set system = excluded.system, prompt = excluded.prompt, event_ids = excluded.event_ids,
+    toolset = excluded.toolset`;
+
 /** What was shown to the model, exactly as it was: kept for 3 days. */
 export class Renders {
   readonly #database: Database;
+  readonly #patienceMs: number;
   /** Sets of tools that are in the database. */
   readonly #toolsets = new Set<string>();
 
-  constructor(database: Database) {
+  /** `patienceMs`: how long a render may wait for its step. */
+  constructor(database: Database, patienceMs = 2_000) {
     this.#database = database;
+    this.#patienceMs = patienceMs;
   }
 
-  /** Keeps a render; empty if one of its events was redacted in the meantime. */
-  async keep(render: Render): Promise<void> {
-    const toolset = digest("toolset", render.tools);
+  async keep(render: NewRender): Promise<void> {
+    const { turnId, toolset } = render;
     const tools = this.#toolsets.has(toolset) ? null : render.tools;
     await this.#database.run(
       (sql) => sql`
         with offered as (
           insert into toolsets (hash, definitions) select ${toolset}, ${tools} where ${tools}::text is not null
           on conflict (hash) do nothing
-        )
-        insert into renders (turn_id, n, system, prompt, event_ids, toolset, sub_agent)
-        select ${render.turnId}, ${render.n}, case when gone then '' else ${render.system} end,
-          case when gone then '' else ${render.prompt} end, ${[...render.eventIds]}, ${toolset}, ${render.subAgent}
-        from (select exists (select 1 from events where event_id = any (${[...render.eventIds]}) and redacted_at is not null) as gone) g
-        on conflict (turn_id, n) do update set system = excluded.system, prompt = excluded.prompt, event_ids = excluded.event_ids,
-          toolset = excluded.toolset`,
+        ), turn as (select ${turnId}::bigint as id)
+        ${insertRender(sql, render, "turn")}`,
     );
     this.#toolsets.add(toolset);
+  }
+
+  /** See `PendingRender`. The first with a set of tools does not wait: whoever takes one finds its tools in place. */
+  keepSoon(render: NewRender): PendingRender {
+    let kept: Promise<void> | undefined;
+    const keep = () => {
+      kept = this.keep(render);
+      kept.catch(() => {});
+    };
+    let cancel = () => {};
+    if (this.#toolsets.has(render.toolset)) cancel = after(this.#patienceMs, keep);
+    else keep();
+    return {
+      take: async () => {
+        cancel();
+        await kept;
+        return kept ? undefined : render;
+      },
+    };
   }
 
   /** What was shown in a turn; undefined where the audience may not read an event in it, since it came later. */

@@ -3,6 +3,7 @@ import { type CallUsage, settleReservation, spentBy } from "./budgets.ts";
 import type { Database, Json } from "./connection.ts";
 import { type OperationRecord, recordOperations } from "./operation-record.ts";
 import { insertOutbox, type OutboxDraft, type Queued, queuedColumns } from "./outbox.ts";
+import { insertRender, type NewRender } from "./renders.ts";
 import { type Conversation, insertWakes, type WakeDraft } from "./routing.ts";
 import { endWindows } from "./windows.ts";
 
@@ -33,6 +34,8 @@ export interface StepCommit {
   /** They are a sub-agent's: shown to people, and not to the agent. */
   readonly subAgent?: string | undefined;
   readonly usage?: StepUsage | undefined;
+  /** What it was shown, if that is not kept yet. */
+  readonly render?: NewRender | undefined;
   /** Rooms that were rendered for this step. */
   readonly sources?: readonly RoomId[];
   /** Untrusted texts that were rendered for it: user ids, and paths of files. */
@@ -107,6 +110,7 @@ export async function commitSteps(
   const log = steps.findLast((step) => step.log)?.log;
   const used = steps.flatMap(({ n, usage }) => (usage ? [{ n, ...usage }] : []));
   // Only one step of those that are written together may have called a model.
+  const render = steps.find((step) => step.render)?.render;
   const usage = used.find(({ reservation }) => reservation !== undefined);
   // What a step says when it asks stands before what it says in the end.
   const entries = steps.flatMap(({ n, ephemeris = [], subAgent = null, asks }) =>
@@ -154,6 +158,7 @@ export async function commitSteps(
         ), ${operations.length > 0 ? sql`${recordOperations(sql, operations, "live")},` : sql``}
         ${usage === undefined ? sql`` : sql`${settleReservation(sql, usage.reservation, spentBy(usage), "live")},`}
         ${wakes.length === 0 ? sql`` : sql`${insertWakes(sql, wakes, "live", wakes[0]?.chain ?? "")},`}
+        ${render === undefined ? sql`` : sql`kept as (${insertRender(sql, render, "live")}),`}
         thought as (
           insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sub_agent, sources, taint)
           select a.user_id, live.room_id, live.id, e.n, e.part, e.entry, e."subAgent", live.sources, live.taint

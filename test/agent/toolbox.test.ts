@@ -26,7 +26,7 @@ it("gives an agent the tools of its sets, in the order of their names", () => {
 });
 
 it("offers the model names with the agent's suffix, and the schema of each input", () => {
-  expect(toolbox.definitions(agent)[0]).toMatchObject({
+  expect(toolbox.offer(agent).definitions[0]).toMatchObject({
     name: "Ant_k3f9",
     description: "What Ant does",
     parameters: {

@@ -134,7 +134,7 @@ onEachDatabase((database) => {
       const edit = await settleEvent(database(), { roomId, replaces: event.eventId });
       const renders = new Renders(database());
       const keep = (turnId: number, eventIds: EventId[]) =>
-        renders.keep({ turnId, n: 0, system: "s", prompt: "p", eventIds, tools: "", subAgent: null });
+        renders.keep({ turnId, n: 0, system: "s", prompt: "p", eventIds, tools: "", toolset: "", subAgent: null });
       const turnId = other.seq + 1_000_000;
       await keep(turnId, [other.eventId, event.eventId]);
       await keep(turnId + 1, [other.eventId]);
@@ -156,6 +156,7 @@ onEachDatabase((database) => {
         prompt: "p",
         eventIds: [event.eventId],
         tools: "",
+        toolset: "",
         subAgent: null,
       });
       expect(await new Renders(database()).of(turnId, [])).toMatchObject([{ system: "", prompt: "" }]);

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { Agents } from "../../src/database/agents.ts";
-import { Renders } from "../../src/database/renders.ts";
 import type { Conversation } from "../../src/database/routing.ts";
 import { Fenced, type StepCommit } from "../../src/database/steps.ts";
 import { type Turn, Turns } from "../../src/database/turns.ts";
@@ -48,6 +47,16 @@ onEachDatabase((database) => {
       milliseconds: 7,
       reservation: undefined,
     },
+    render: {
+      turnId: turn.id,
+      n: 0,
+      system: "s",
+      prompt: "p",
+      eventIds: [],
+      tools: "",
+      toolset: "none",
+      subAgent: null,
+    },
     sources: [turn.roomId],
     seen: 1_000_000,
   });
@@ -58,15 +67,16 @@ onEachDatabase((database) => {
   /** Everything that a step may leave behind. */
   const traces = async (turn: Turn) => {
     const { sql } = database();
-    const [steps, outbox, ephemeris, usage, conversations, turns] = await Promise.all([
+    const [steps, outbox, ephemeris, usage, renders, conversations, turns] = await Promise.all([
       sql`select n, name, state, result from steps where turn_id = ${turn.id} order by n`,
       sql`select key, state from outbox where turn_id = ${turn.id} order by id`,
       sql`select entry from ephemeris where turn_id = ${turn.id} order by id`,
       sql`select n, cost_usd from usage where turn_id = ${turn.id}`,
+      sql`select n, prompt from renders where turn_id = ${turn.id}`,
       sql`select seen_position from conversations where agent = ${turn.agent} and room_id = ${turn.roomId}`,
       sql`select state, epoch, sources from turns where id = ${turn.id}`,
     ]);
-    return { steps, outbox, ephemeris, usage, conversations, turns };
+    return { steps, outbox, ephemeris, usage, renders, conversations, turns };
   };
 
   describe("claim", () => {
@@ -193,6 +203,7 @@ onEachDatabase((database) => {
         outbox: [{ key: step.outbox?.[0]?.key, state: "pending" }],
         ephemeris: [{ entry: "<thought>one</thought>" }, { entry: "<thought>two</thought>" }],
         usage: [{ n: 0, cost_usd: 0.5 }],
+        renders: [{ n: 0, prompt: "p" }],
         conversations: [{ seen_position: 1_000_000 }],
         turns: [{ state: "running", epoch: 1, sources: [turn.roomId] }],
       });
@@ -356,16 +367,5 @@ onEachDatabase((database) => {
       const woken = (await new Agents(database()).wakeByTimer()).map((one) => one.agent);
       expect(woken).not.toContain(agent.name);
     });
-  });
-
-  it("forgets a render that was kept for three days, and no younger one", async () => {
-    const { turn } = await opened();
-    const renders = new Renders(database());
-    const render = { turnId: turn.id, system: "s", prompt: "p", eventIds: [], tools: "[]", subAgent: null };
-    for (const n of [0, 1]) await renders.keep({ ...render, n });
-    await database()
-      .sql`update renders set created_at = now() - interval '73 hours' where turn_id = ${turn.id} and n = 0`;
-    await renders.forgetOld();
-    expect(await renders.of(turn.id, [])).toMatchObject([{ n: 1, tools: "[]" }]);
   });
 });

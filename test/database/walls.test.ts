@@ -126,7 +126,7 @@ onEachDatabase((database) => {
       const renders = new Renders(database());
       const turnId = event.seq + 3_000_000;
       const shown = { system: "s", prompt: "p", eventIds: [event.eventId], tools: "[]", subAgent: "clerk" };
-      await renders.keep({ turnId, n: 0, ...shown });
+      await renders.keep({ turnId, n: 0, toolset: "none", ...shown });
       expect(await renders.of(turnId, [early])).toEqual([{ turnId, n: 0, ...shown }]);
       expect(await renders.of(turnId, [early, late])).toBeUndefined();
     });

@@ -211,7 +211,7 @@ it("tools are what this table says: whoever changes it looks at what that means 
 it("models are offered each tool under its name with the agent's suffix", () => {
   const agent = makeAgent("helper", { tools: [...toolSets] });
   const toolbox = new Toolbox(tools.map(({ tool }) => tool));
-  const names = toolbox.definitions(agent).map(({ name }) => name);
+  const names = toolbox.offer(agent).definitions.map(({ name }) => name);
   expect(new Set(names).size).toBe(tools.length);
   for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
 });
