@@ -7,9 +7,11 @@ import type { ThreadPlace } from "../matrix/relation.ts";
 import type { ToolContext } from "./tool.ts";
 
 /** The room in which a call speaks: the one it names, or the conversation's own. Throws a `UserError` where it cannot. */
-export async function roomToSpeakIn(named: string | undefined, { agent, roomId: here, rooms }: ToolContext) {
+export async function roomToSpeakIn(named: string | undefined, context: ToolContext) {
+  const { agent, roomId: here, rooms, speaksHere } = context;
   const roomId = (named ?? here) as RoomId;
   if (roomId === HOME) throw new UserError("Name the room to speak in: there is no room here.");
+  if (roomId === here && speaksHere) return roomId;
   const { agents, state } = await rooms.context(roomId);
   if (!agents.some(({ userId, membership }) => userId === agent.userId && membership === "join")) {
     throw new UserError(`You are not in the room ${roomId}. Speak in one of the rooms that you are shown.`);

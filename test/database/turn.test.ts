@@ -10,12 +10,12 @@ import { Chains } from "../../src/database/chains.ts";
 import { nobodyElse } from "../../src/database/notify.ts";
 import { type Conversation, chainBudget, type WakeDraft } from "../../src/database/routing.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { type AgentName, HOME } from "../../src/lib/ids.ts";
+import { type AgentName, HOME, type UserId } from "../../src/lib/ids.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { tool as sendMessage } from "../../src/tools/send-message.ts";
 import { onEachDatabase } from "../support/database.ts";
 import { mindOf } from "../support/mind.ts";
-import { newKey, newRoom, newUser, rightsOf, setMember, wake } from "../support/rows.ts";
+import { newKey, newRoom, newUser, rightsOf, setMember, settleEvent, wake } from "../support/rows.ts";
 import { type ModelRequest, ScriptedModel, say, toolName, userText } from "../support/scripted-model.ts";
 
 onEachDatabase((database) => {
@@ -117,6 +117,26 @@ onEachDatabase((database) => {
     expect(await turnRow()).toMatchObject({ state: "done", error: null });
     expect(await journal()).toEqual(["model: done", "call Again: done", "model: done", "call SendMessage: done"]);
     expect(await said()).toEqual(["done"]);
+  });
+
+  it("an agent knows from what it is shown that it can speak in its room", async () => {
+    model.on(() => true, askFor("Again"), { times: 1 }).onEvery(answer);
+    await newProcess().runner.run(conversation);
+    expect(runs.map(({ speaksHere }) => speaksHere)).toEqual([true]);
+  });
+
+  it.each([
+    ["is encrypted", { state: { type: "m.room.encryption", content: {}, sender: newUser() } }],
+    ["has been left", { member: "leave" }],
+  ] as const)("nothing is said in a room that %s: the agent is told so", async (_what, change) => {
+    const { agent, roomId } = conversation;
+    if ("state" in change) await settleEvent(database(), { roomId, stateKey: "" }, change);
+    else await setMember(database(), roomId, `@agent_${agent}:test` as UserId, change.member);
+    model.on(() => true, answer, { times: 1 }).onEvery("never mind");
+    await newProcess().runner.run(conversation);
+    const told = userText(model.requests[1] as ModelRequest);
+    expect(told).toMatch("state" in change ? /is encrypted: you cannot speak there/ : /You are not in the room/);
+    expect(await said()).toEqual([]);
   });
 
   it("a turn that another process goes on with does not call the model again for what it has answered", async () => {
