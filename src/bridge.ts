@@ -5,7 +5,6 @@ import { openDatabase } from "./database/connection.ts";
 import { openLeases } from "./database/leases.ts";
 import { migrate } from "./database/migrate.ts";
 import { openNotifier } from "./database/notify.ts";
-import { openQueue } from "./database/open-queue.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { LiveConfig } from "./live-config.ts";
@@ -48,8 +47,6 @@ export async function startBridge(
     stops.push(() => database.close());
     const notifier = await openNotifier(database, clock, log);
     stops.push(() => notifier.close());
-    const queue = await openQueue(database, log);
-    stops.push(() => queue.stop());
 
     let ready = false;
     const leases = openLeases({ database, notifier, name: config.bridge.instance, clock, log });
@@ -61,14 +58,12 @@ export async function startBridge(
         database,
         notifier,
         leases,
-        queue,
         log,
         clock,
         ready: () => ready,
       }),
     ]);
     if (applied.length > 0) log.info({ applied }, "the database was migrated");
-    await queue.start();
     const { service, client, directory } = parts;
     // It looks for a homeserver that is away from the first request on.
     stops.push(() => parts.watch.stop());
@@ -105,12 +100,14 @@ export async function startBridge(
     stops.push(() => parts.delivery.stop());
     await parts.delivery.start();
     stops.push(() => parts.thoughts.stop());
+    stops.push(() => parts.queue.stop());
     stops.push(() => parts.runner.close(graceMs));
+    // Whoever does not renew its leases has lost its turns to others, or will.
+    parts.queue.work(turnsAtOnce, async (conversation) => leases.live && parts.runner.run(conversation));
     stops.push(() => parts.keeper.stop());
     await parts.keeper.start();
     stops.push(() => parts.schedules.stop());
     parts.schedules.start();
-    await queue.work(turnsAtOnce, (conversation) => parts.runner.run(conversation));
     stops.push(() => parts.router.stop());
     await parts.router.start();
     stops.push(() => parts.mediaKeeper.stop());

@@ -3,6 +3,7 @@ import { AgentDirectory } from "./agent/agent.ts";
 import { Approvals } from "./agent/approvals.ts";
 import { Rights } from "./agent/rights.ts";
 import { TurnRunner } from "./agent/runner.ts";
+import { TurnQueue } from "./agent/turn-queue.ts";
 import { WakeKeeper } from "./agent/wake.ts";
 import { wireControl } from "./control.ts";
 import type { Database } from "./database/connection.ts";
@@ -12,7 +13,6 @@ import type { Leases } from "./database/leases.ts";
 import type { Notifier } from "./database/notify.ts";
 import { Outbox } from "./database/outbox.ts";
 import { PermissionTable } from "./database/permissions.ts";
-import type { Queue } from "./database/queue.ts";
 import { Rooms } from "./database/rooms.ts";
 import { Turns } from "./database/turns.ts";
 import { Uploads } from "./database/uploads.ts";
@@ -50,7 +50,6 @@ interface Setting {
   readonly database: Database;
   readonly notifier: Notifier;
   readonly leases: Leases;
-  readonly queue: Queue;
   readonly log: Log;
   readonly clock: Clock;
   /** Whether people are answered now. */
@@ -58,7 +57,7 @@ interface Setting {
 }
 
 /** Makes every part and ties it to the others; nothing runs yet. */
-export async function wire({ live, registration, database, notifier, leases, queue, log, clock, ready }: Setting) {
+export async function wire({ live, registration, database, notifier, leases, log, clock, ready }: Setting) {
   const config = live.current;
   const { serverName } = config.homeserver;
   const registry = new Registry();
@@ -67,7 +66,7 @@ export async function wire({ live, registration, database, notifier, leases, que
   const rooms = new Rooms(database);
   const outbox = new Outbox(database);
   const history = new History(database);
-  const turns = new Turns(database, config.bridge.instance);
+  const turns = new Turns(database, leases.session);
   const rights = new Rights(new PermissionTable(database), rooms, notifier);
   const directory = new AgentDirectory(database, clock, log, {
     onChanged: (agent) => welcomeSoon(agent),
@@ -163,7 +162,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     metrics,
     onOutbox: (roomIds) => delivery.nudge(roomIds),
     onQueued: (queued) => delivery.hand(queued),
-    onWoken: (conversations) => keeper.sendSoon(conversations),
+    onWoken: (conversations) => keeper.send(conversations),
     tellOperators,
     onThought: (agent) => {
       metrics.steps.inc();
@@ -174,6 +173,7 @@ export async function wire({ live, registration, database, notifier, leases, que
   });
   const { book, files, schedules } = mind;
   const approvals = new Approvals(mind);
+  const queue = new TurnQueue(log);
   const keeper = new WakeKeeper({
     queue,
     leases,
@@ -187,7 +187,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     clock,
     log,
   });
-  const runner = new TurnRunner(mind, notifier, (conversations) => keeper.sendSoon(conversations));
+  const runner = new TurnRunner(mind, notifier, (conversations) => keeper.send(conversations));
   metrics.running(() => runner.running);
   const { commands, guests, welcomeSoon } = await wireControl({
     live,
@@ -200,7 +200,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     runner,
     controlRoom,
     approvals,
-    onWaiting: (conversations) => keeper.sendSoon(conversations),
+    onWaiting: (conversations) => keeper.send(conversations),
     sweep() {
       void reconciler.sweep();
       notifier.tell("sweep");
@@ -232,7 +232,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     serverName,
     clock,
     log,
-    onWoken: (conversations) => keeper.sendSoon(conversations),
+    onWoken: (conversations) => keeper.send(conversations),
     onOutbox: (roomIds) => delivery.nudge(roomIds),
     onEcho: (key) => delivery.echoed(key),
     onMedia: () => mediaKeeper.nudge(),
@@ -255,6 +255,7 @@ export async function wire({ live, registration, database, notifier, leases, que
     delivery,
     thoughts,
     book,
+    queue,
     runner,
     router,
     keeper,

@@ -148,7 +148,7 @@ export class AgentDirectory {
   /** The agent with its current settings; undefined when there is none of this name. */
   async find(name: AgentName): Promise<Agent | undefined> {
     const record = await this.#agents.find(name);
-    return record && this.#complete(record);
+    return record && this.complete(record);
   }
 
   /** The same, as it was at most a moment ago: for what is asked with every event. */
@@ -162,12 +162,17 @@ export class AgentDirectory {
     return agent;
   }
 
-  async all(): Promise<Agent[]> {
-    return (await this.#agents.all()).map((record) => this.#complete(record));
+  /** The same, as it was when it was last read, however long ago. */
+  async known(name: AgentName): Promise<Agent | undefined> {
+    return (await this.#recent.get(name)?.agent) ?? this.recent(name);
   }
 
-  /** A file that cannot be used is refused with its reason in the log; the last good settings stay. */
-  #complete({ fileVersion: version, fileText, ...row }: AgentRecord): Agent {
+  async all(): Promise<Agent[]> {
+    return (await this.#agents.all()).map((record) => this.complete(record));
+  }
+
+  /** An agent whose record was read. A file that cannot be used is refused with its reason; the last good settings stay. */
+  complete({ fileVersion: version, fileText, ...row }: AgentRecord): Agent {
     const known = this.#settings.get(row.name);
     if (known?.version === version) return withSettings(row, known.settings);
     const where = `agents:${settingsFile(row.name)}`;

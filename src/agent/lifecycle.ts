@@ -63,7 +63,7 @@ export class AgentLifecycle {
     const { directory, onWaiting, turns } = this.#parts;
     await directory.table.setPaused(name, false);
     directory.forget(name);
-    onWaiting(await turns.unread(name));
+    onWaiting(await turns.waiting(name));
   }
 
   /**

@@ -17,10 +17,9 @@ import type { Mind } from "./mind.ts";
 import { includesLevel, type Level } from "./permissions.ts";
 import { utter } from "./speech.ts";
 import { workTurn } from "./turn.ts";
+import { keyOf } from "./turn-queue.ts";
 
 type TurnOutcome = Parameters<Mind["onTurnEnded"]>[0];
-
-const keyOf = ({ agent, roomId }: Conversation): string => `${agent}|${roomId}`;
 
 /** Runs the turns of this process, one at a time for each conversation. */
 export class TurnRunner {
@@ -51,14 +50,13 @@ export class TurnRunner {
    */
   async run(conversation: Conversation): Promise<boolean> {
     const { directory, turns } = this.#mind;
-    const known = await directory.recent(conversation.agent);
+    const known = await directory.known(conversation.agent);
+    if (!known) return true;
     if (this.#closing) return false;
-    if (!known || known.pausedAt !== null) return true;
-    const [agent = known, turn] = await Promise.all([
-      directory.find(conversation.agent),
-      turns.claim(conversation, known.settings.maxConcurrentTurns),
-    ]);
-    if (turn === "idle" || turn === "busy") return true;
+    const turn = await turns.claim(conversation, known.settings.maxConcurrentTurns);
+    if (turn === "elsewhere") return this.#pass(conversation);
+    if (typeof turn === "string") return true;
+    const agent = directory.complete(turn.record);
     if (this.#closing) return false;
     const controller = new AbortController();
     const { promise: ended, resolve } = Promise.withResolvers<void>();
@@ -132,6 +130,14 @@ export class TurnRunner {
     await ended;
   }
 
+  /** Tells the process that works in the conversation of what came there: its turn may end without having seen it. */
+  async #pass(conversation: Conversation): Promise<boolean> {
+    const open = await this.#mind.turns.open(conversation);
+    const running = open.find(({ state }) => state === "running");
+    if (running) this.#notifier.tell("turns", [running.runner, conversation.agent, conversation.roomId]);
+    return running !== undefined;
+  }
+
   #abort(key: string): void {
     this.#running.get(key)?.controller.abort(new Stopped("the turn was stopped"));
   }
@@ -171,7 +177,7 @@ export class TurnRunner {
       this.#mind.onOutbox([turn.roomId]);
       this.#tellOperators(agent, turn, error);
     }
-    this.#onWaiting(await this.#mind.turns.unread(agent.name));
+    this.#onWaiting(await this.#mind.turns.waiting(agent.name));
   }
 
   /** A bug is told each time, trouble with the model once an hour. */

@@ -1,23 +1,24 @@
 import type { Agents } from "../database/agents.ts";
 import type { Leases } from "../database/leases.ts";
 import type { Notifier } from "../database/notify.ts";
-import type { Queue } from "../database/queue.ts";
 import type { Renders } from "../database/renders.ts";
 import type { Conversation } from "../database/routing.ts";
 import type { Turns } from "../database/turns.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
+import type { AgentName, RoomId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import type { FileSystemParts } from "../vfs/file-system.ts";
 import type { Approvals } from "./approvals.ts";
 import type { BudgetBook } from "./budget.ts";
+import type { TurnQueue } from "./turn-queue.ts";
 
-/** Storing a wake and sending its job are two statements; a death between them costs this long at most. */
+/** What lies although nobody has died is found after this. */
 const passEveryMs = 30_000;
 const passesPerHour = 120;
 
 interface WakeParts {
-  readonly queue: Queue;
+  readonly queue: TurnQueue;
   readonly leases: Leases;
   readonly notifier: Notifier;
   readonly turns: Turns;
@@ -30,40 +31,35 @@ interface WakeParts {
   readonly log: Log;
 }
 
-/** Sees to it that every conversation with unread wakes has a job, that timers ring, and that no question waits for ever. */
+/**
+ * Sees to it that somebody works in every conversation that waits, that timers ring, and that no question waits for
+ * ever. A process works on what it has woken itself, and looks after the rooms that it holds: what lies there, because
+ * whoever woke it or worked on it has died, it takes up. What it has no room for others may take; the first who claims
+ * has it.
+ */
 export class WakeKeeper {
   readonly #parts: WakeParts;
   readonly #stopped = new AbortController();
   #passes = 0;
+  #othersAreFull = false;
 
   constructor(parts: WakeParts) {
     this.#parts = parts;
-    parts.notifier.on("turns", () => void parts.queue.look());
+    parts.notifier.on("turns", (about) => this.#hear(about));
+    parts.leases.onChange(() => this.#soon(this.#takeUp()));
+    parts.queue.onIdle(() => this.#soon(this.#help()));
   }
 
-  /** Sends the jobs; a conversation that has one gets no second. What this process has no room for is offered to others. */
-  async send(conversations: readonly Conversation[]): Promise<void> {
+  /** Works on these conversations; what this process has no room for is offered to others. */
+  send(conversations: readonly Conversation[]): void {
     const { leases, notifier, queue } = this.#parts;
-    const taken = await Promise.all(conversations.map((conversation) => queue.send(conversation)));
+    const taken = conversations.map((conversation) => queue.send(conversation));
     if (!leases.alone && taken.includes(false)) notifier.tell("turns");
   }
 
-  /** The same for callers that cannot wait: what fails is made good by the next pass. */
-  sendSoon(conversations: readonly Conversation[]): void {
-    this.send(conversations).catch((error: unknown) =>
-      this.#parts.log.warn(`a wake waits for the next pass: ${messageOf(error)}`),
-    );
-  }
-
-  /** Takes up what a process of our name left behind, then passes regularly until stopped. */
+  /** Takes up whatever waits, then looks regularly until stopped. */
   async start(): Promise<void> {
-    // A process dies also between taking a job and opening its turn. Where others live it may be theirs that is about
-    // to open: those jobs are left to the heartbeat.
-    const { leases, queue, turns } = this.#parts;
-    const abandoned = await turns.abandoned();
-    const left = [...abandoned, ...(await turns.unread())];
-    await queue.release(leases.alone ? left : abandoned);
-    await this.send(left);
+    this.send(await this.#parts.turns.waiting());
     void this.#repeat();
   }
 
@@ -81,11 +77,40 @@ export class WakeKeeper {
   }
 
   async #pass(): Promise<void> {
-    await this.send(await this.#parts.agents.wakeByTimer());
+    this.send(await this.#parts.agents.wakeByTimer());
     await this.#parts.approvals.expire();
-    await this.send(await this.#parts.turns.unread());
+    await this.#takeUp();
     await this.#parts.renders.forgetOld();
     if (this.#passes++ % passesPerHour === 0) await this.#parts.files.forgetOld();
     await this.#parts.book.keep();
+  }
+
+  /** Whatever lies in rooms of ours. */
+  async #takeUp(): Promise<void> {
+    const waiting = await this.#parts.turns.waiting();
+    this.send(waiting.filter(({ agent, roomId }) => this.#parts.leases.holds(roomId || agent)));
+  }
+
+  /** What others have no room for, once there is nothing else to do; the last, to which they come last. */
+  async #help(): Promise<void> {
+    const { queue, turns } = this.#parts;
+    if (!this.#othersAreFull || !queue.idle) return;
+    this.#othersAreFull = false;
+    for (const conversation of (await turns.waiting()).slice(-queue.room)) queue.send(conversation);
+  }
+
+  /** Of others that have no room; or of what came to them in a conversation that this process works in. */
+  #hear(about: readonly string[] | undefined): void {
+    const { queue, turns } = this.#parts;
+    const [session, agent, roomId] = about ?? [];
+    if (session === undefined) {
+      this.#othersAreFull = true;
+      this.#soon(this.#help());
+    } else if (session === turns.session) queue.send({ agent: agent as AgentName, roomId: roomId as RoomId });
+  }
+
+  /** What fails is made good by the next pass. */
+  #soon(work: Promise<void>): void {
+    work.catch((error: unknown) => this.#parts.log.warn(`looking for wakes: ${messageOf(error)}`));
   }
 }

@@ -1,5 +1,5 @@
 import type { AgentName, RoomId, UserId } from "../lib/ids.ts";
-import type { Database } from "./connection.ts";
+import type { Database, Sql } from "./connection.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import type { Conversation } from "./routing.ts";
 
@@ -33,6 +33,14 @@ const columns = `name, user_id as "userId", owner, suffix, device_id as "deviceI
   profile, sync_token as "syncToken", thoughts_room as "thoughtsRoom", wake_up_timer_seconds as "wakeUpTimerSeconds",
   paused_at as "pausedAt"`;
 
+/** A query: the agent of this name, or all of them, but for those that were deleted. */
+export const agentRecords = (sql: Sql, name: AgentName | null) => sql<AgentRecord[]>`
+  select a.*, coalesce(f.version, 0) as "fileVersion", f.text_content as "fileText"
+  from (select ${sql.unsafe(columns)} from agents
+      where deleted_at is null and (${name}::text is null or name = ${name})) a
+    left join files f on f.share = 'agents' and f.path = '/' || a.name || '/agent.json'
+  order by a.name`;
+
 export class Agents {
   readonly #database: Database;
 
@@ -64,14 +72,7 @@ export class Agents {
   }
 
   #read(name: AgentName | null): Promise<AgentRecord[]> {
-    return this.#database.run(
-      (sql) => sql<AgentRecord[]>`
-        select a.*, coalesce(f.version, 0) as "fileVersion", f.text_content as "fileText"
-        from (select ${sql.unsafe(columns)} from agents
-            where deleted_at is null and (${name}::text is null or name = ${name})) a
-          left join files f on f.share = 'agents' and f.path = '/' || a.name || '/agent.json'
-        order by a.name`,
-    );
+    return this.#database.run((sql) => agentRecords(sql, name));
   }
 
   /** The owners of those of the names that are agents'. */

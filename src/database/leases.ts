@@ -15,12 +15,16 @@ type Work = "events" | "outbox";
  * done twice nevertheless: no lease can keep a process from finishing what it began before it fell asleep.
  */
 export interface Leases {
+  /** Names this process in what it works on: as people know it, and another at each start. */
+  readonly session: string;
   /** From now on work is taken: in place of a process of our name that died, and a fair share of what nobody holds. */
   start(): Promise<void>;
   /** Gives everything back; nothing may be under way any more. */
   stop(): Promise<void>;
   /** Whether no other process lives on this database. */
   readonly alone: boolean;
+  /** Whether others count on this process: it has renewed its leases in time, and nobody has taken its name. */
+  readonly live: boolean;
   /** Whether this process works on the room or agent now: to be asked before each single thing that is done. */
   holds(key: string): boolean;
   /** For the statement that takes work; undefined where nobody else could. */
@@ -36,21 +40,23 @@ export interface Leases {
     take: (keys: readonly Key[]) => void,
     pending: () => Promise<Key[]>,
   ): Promise<void>;
+  /** Calls `look` whenever another process may have left something behind, or word of it may have been missed. */
+  onChange(look: () => void): void;
 }
 
 /** For a process that is the only one. */
-const everything: Leases = {
+const everything: Omit<Leases, "session"> = {
   start: async () => {},
   stop: async () => {},
   alone: true,
+  live: true,
   holds: () => true,
   proof: () => undefined,
   mine: (_work, keys) => keys,
   serve: async (_work, take, pending) => take(await pending()),
+  onChange() {},
 };
 
-/** What a process that died leaves lies for so long. */
-const leaseMs = 12_000;
 /** So long after it asked a process counts on the lease that it got: by no clock that could be set. */
 const trustMs = 8_000;
 const renewEveryMs = 3_000;
@@ -62,7 +68,9 @@ const lookEveryMs = 10_000;
 
 /** The embedded database has one process only, which has everything. */
 export const openLeases = (parts: LeaseParts): Leases =>
-  "dir" in parts.database.location ? everything : new SharedLeases(parts);
+  "dir" in parts.database.location ? { ...everything, session: newSession(parts.name) } : new SharedLeases(parts);
+
+const newSession = (name: string): string => `${name} ${secret(8)}`;
 
 interface LeaseParts {
   readonly database: Database;
@@ -76,7 +84,7 @@ interface LeaseParts {
 class SharedLeases implements Leases {
   readonly #parts: LeaseParts;
   readonly #shards: Shards;
-  readonly #session = secret(8);
+  readonly session: string;
   readonly #stopped = new AbortController();
   #looks: (() => void)[] = [];
   #held = new Set<number>();
@@ -91,7 +99,8 @@ class SharedLeases implements Leases {
 
   constructor(parts: LeaseParts) {
     this.#parts = parts;
-    this.#shards = new Shards(parts.database, { name: parts.name, session: this.#session, leaseMs });
+    this.session = newSession(parts.name);
+    this.#shards = new Shards(parts.database, { name: parts.name, session: this.session });
     parts.notifier.on("shards", () => this.#wake.resolve());
   }
 
@@ -99,12 +108,16 @@ class SharedLeases implements Leases {
     return this.#others === 0;
   }
 
+  get live(): boolean {
+    return !this.#replaced && this.#parts.clock.monotonic() < this.#trustedUntil;
+  }
+
   holds(key: string): boolean {
     return this.#held.has(shardOf(key)) && this.#parts.clock.monotonic() < this.#trustedUntil;
   }
 
   proof(key: string): Proof {
-    return { shard: shardOf(key), session: this.#session };
+    return { shard: shardOf(key), session: this.session };
   }
 
   mine<Key extends string>(work: Work, keys: readonly Key[]): readonly Key[] {
@@ -127,6 +140,10 @@ class SharedLeases implements Leases {
     this.#parts.notifier.on(work, (keys) => (keys ? take(this.#ours(keys as readonly Key[])) : lookSoon()));
     this.#looks.push(lookSoon);
     await look();
+  }
+
+  onChange(look: () => void): void {
+    this.#looks.push(look);
   }
 
   async start(): Promise<void> {
@@ -173,10 +190,10 @@ class SharedLeases implements Leases {
     this.#leaving = held.slice(fair);
     this.#trustedUntil = asked + trustMs;
     this.#report(before.size, others, replaced);
+    const changed = others !== this.#others || [...this.#held].some((shard) => !before.has(shard));
     this.#others = others;
     this.#replaced = replaced;
-    const gained = [...this.#held].some((shard) => !before.has(shard));
-    if (!gained && (this.alone || asked - this.#lookedAt < lookEveryMs)) return;
+    if (!changed && (this.alone || asked - this.#lookedAt < lookEveryMs)) return;
     this.#lookedAt = asked;
     for (const look of this.#looks) look();
   }

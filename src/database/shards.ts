@@ -25,6 +25,18 @@ export interface Proof {
   readonly session: string;
 }
 
+/** What a process that died holds, and works on, is its own for so long. */
+const leaseMs = 12_000;
+
+/** Part of a statement, for a table with `until`. A lease that ends too late was given before the clock was set back. */
+const lives = (sql: Sql) => sql`(until > now() and until < now() + make_interval(secs => ${(2 * leaseMs) / 1000}))`;
+
+const newLease = (sql: Sql) => sql`now() + make_interval(secs => ${leaseMs / 1000})`;
+
+/** Part of a statement: whether a process lives whose session is in this column. */
+export const sessionLives = (sql: Sql, column: string) =>
+  sql`exists (select 1 from processes where session = ${sql(column)} and ${lives(sql)})`;
+
 /** Part of a statement: whether the session holds the shard still. */
 export const stillHeld = (sql: Sql, { shard, session }: Proof) =>
   sql`exists (select 1 from shards where shard = ${shard} and session = ${session})`;
@@ -32,9 +44,9 @@ export const stillHeld = (sql: Sql, { shard, session }: Proof) =>
 /** Leases on shards, and the processes that share them. All times are the database's. */
 export class Shards {
   readonly #database: Database;
-  readonly #me: { readonly name: string; readonly session: string; readonly leaseMs: number };
+  readonly #me: { readonly name: string; readonly session: string };
 
-  constructor(database: Database, me: { name: string; session: string; leaseMs: number }) {
+  constructor(database: Database, me: { name: string; session: string }) {
     this.#database = database;
     this.#me = me;
   }
@@ -45,9 +57,9 @@ export class Shards {
     await this.#database.run(
       (sql) => sql`
         with inherited as (
-          update shards set session = ${session}, until = ${this.#until(sql)} where name = ${name}
+          update shards set session = ${session}, until = ${newLease(sql)} where name = ${name}
         )
-        insert into processes (name, session, until) values (${name}, ${session}, ${this.#until(sql)})
+        insert into processes (name, session, until) values (${name}, ${session}, ${newLease(sql)})
         on conflict (name) do update set session = excluded.session, until = excluded.until`,
     );
   }
@@ -62,22 +74,22 @@ export class Shards {
     const back = sql`(select n::int from jsonb_array_elements_text(${sql.json([...giveBack])}) as n)`;
     const [row] = await sql<Renewed[]>`
       with alive as (
-        insert into processes (name, session, until) values (${name}, ${session}, ${this.#until(sql)})
+        insert into processes (name, session, until) values (${name}, ${session}, ${newLease(sql)})
         on conflict (name) do update set until = excluded.until where processes.session = excluded.session
         returning name
       ), given_back as (
         update shards set name = null, session = null, until = null where session = ${session} and shard in ${back}
       ), kept as (
-        update shards set until = ${this.#until(sql)}
+        update shards set until = ${newLease(sql)}
         where session = ${session} and shard not in ${back} and exists (select 1 from alive)
         returning shard
       ), others as (
-        select count(*) as count from processes where name <> ${name} and ${this.#lives(sql)}
+        select count(*) as count from processes where name <> ${name} and ${lives(sql)}
       ), taken as (
-        update shards set name = ${name}, session = ${session}, until = ${this.#until(sql)}
+        update shards set name = ${name}, session = ${session}, until = ${newLease(sql)}
         where exists (select 1 from alive) and shard in (
           select shard from shards
-          where (until is null or not ${this.#lives(sql)}) and session is distinct from ${session}
+          where (until is null or not ${lives(sql)}) and session is distinct from ${session}
           order by shard
           limit greatest(0, ceil(${shardCount}::float8 / (1 + (select count from others))) - (select count(*) from kept))
           for update skip locked)
@@ -101,14 +113,5 @@ export class Shards {
         )
         delete from processes where session = ${session}`,
     );
-  }
-
-  /** A lease that ends too late was given before the clock was set back. */
-  #lives(sql: Sql) {
-    return sql`(until > now() and until < now() + make_interval(secs => ${(2 * this.#me.leaseMs) / 1000}))`;
-  }
-
-  #until(sql: Sql) {
-    return sql`now() + make_interval(secs => ${this.#me.leaseMs / 1000})`;
   }
 }

@@ -1,12 +1,13 @@
 import type { WakeReason } from "../context/types.ts";
 import type { AgentName, EventId, RoomId, UserId } from "../lib/ids.ts";
 import { InTurn } from "../lib/in-turn.ts";
+import { type AgentRecord, agentRecords } from "./agents.ts";
 import type { Database } from "./connection.ts";
-import { endOperations, type OperationRecord, recordOperations } from "./operation-record.ts";
-import { insertOutbox, type OutboxDraft } from "./outbox.ts";
+import { type OperationRecord, recordOperations } from "./operation-record.ts";
 import type { Conversation } from "./routing.ts";
+import { sessionLives } from "./shards.ts";
 import { commitSteps, Fenced, roomsSpokenIn, type Step, type StepCommit } from "./steps.ts";
-import { endWindows } from "./windows.ts";
+import { type BreakOff, breakOff, closeTurn, type LastWords } from "./turn-end.ts";
 
 export interface Turn {
   readonly id: number;
@@ -45,19 +46,15 @@ export interface TakenWake {
 export interface ClaimedTurn extends Turn {
   /** What a turn that was opened has taken; null for one that was taken over, or goes on with a decision. */
   readonly wakes: readonly TakenWake[] | null;
+  /** The agent as it is now. */
+  readonly record: AgentRecord;
 }
 
 /** A turn that has not ended. */
 export interface OpenTurn extends Turn {
   readonly state: "running" | "parked" | "ready";
-}
-
-/** What is said of an operation in whose middle its turn breaks off. */
-interface BreakOff {
-  /** For the ephemeris. */
-  readonly entry: string;
-  readonly subAgent: string | undefined;
-  readonly outbox: readonly OutboxDraft[];
+  /** Session of the process that works on it, or did so last. */
+  readonly runner: string;
 }
 
 const turnColumns = `id, agent, room_id as "roomId", number, reason, epoch, chain, sources, requesters, taint, started_at as "startedAt"`;
@@ -67,80 +64,98 @@ const wakeColumns = `w.id, w.reason, w.event_id as "eventId", w.requester, w.not
     where s <> w.room_id and not may_read(audience_of(w.room_id, a.owner), s, a.owner)) as withheld,
   case when e.content->'m.relates_to'->>'rel_type' = 'm.thread' then e.content->'m.relates_to'->>'event_id' end as "threadId"`;
 
-/** What is said of a turn that did not end by itself: LMML, and the sub-agent whose call it concerns. */
-interface LastEntry {
-  readonly entry: string;
-  readonly subAgent: string | null;
-}
-
-/** Number of a step behind all others: of what is said of a turn that did not end by itself. */
-const lastOfAll = 1_000_000;
 /** Events that one turn takes at the most. */
 const eventsPerTurn = 10;
+
+interface ClaimRow extends Omit<ClaimedTurn, "id"> {
+  readonly id: number | null;
+  readonly elsewhere: boolean;
+  readonly waiting: boolean;
+}
 
 export class Turns {
   readonly #database: Database;
   readonly #queueing = new InTurn<RoomId>();
-  /** Names the process in the rows it works on. */
-  readonly runner: string;
+  /** Of this process; see `Leases`. */
+  readonly session: string;
 
-  constructor(database: Database, runner: string) {
+  constructor(database: Database, session: string) {
     this.#database = database;
-    this.runner = runner;
+    this.session = session;
   }
 
   /**
-   * Takes the conversation's open turn over (its epoch rises), goes on with one that was parked and has its decision (the
-   * same), or opens one for the oldest unread wakes. `idle`: there is nothing to do. `busy`: the agent works in as many
-   * conversations as it may, or somebody else has just opened a turn in this one.
+   * Takes a turn of the conversation: the open one of this session, or of one that lives no more (the epoch rises); or
+   * one that was parked and has its decision (the same); or a new one for the oldest unread wakes. `idle`: there is
+   * nothing to do. `elsewhere`: there is, but another process works in the conversation. `busy`: somebody else has just
+   * opened a turn there, or the agent is paused, or works in as many conversations as it may.
+   *
+   * Those who claim for the same agent stand in line at its row. Each has a snapshot of before, so that whatever another
+   * may have changed meanwhile is read again: by a lock, or in `may_open_turn` by a snapshot of its own.
    */
-  async claim({ agent, roomId }: Conversation, maxConcurrent: number): Promise<ClaimedTurn | "idle" | "busy"> {
+  async claim(
+    { agent, roomId }: Conversation,
+    maxConcurrent: number,
+  ): Promise<ClaimedTurn | "idle" | "elsewhere" | "busy"> {
     const [row] = await this.#database.run(
-      (sql) => sql<(ClaimedTurn & { busy: boolean })[]>`
-        with ready as (
-          select id from turns where agent = ${agent} and room_id = ${roomId} and state = 'ready' order by id limit 1
-        ), admitted as (
-          update agents set last_turn_at = now()
-          where name = ${agent} and paused_at is null and exists (select 1 from ready)
-            and may_open_turn(name, ${roomId}, ${maxConcurrent})
-          returning name
-        ), resumed as (
-          update turns set epoch = epoch + 1, runner = ${this.runner}, state = 'running'
-          where agent = ${agent} and room_id = ${roomId}
-            and (state = 'running' or id = (select id from ready) and state = 'ready' and exists (select 1 from admitted))
-          returning *
+      (sql) => sql<ClaimRow[]>`
+        with agent as (
+          select name from agents where name = ${agent} and paused_at is null and deleted_at is null for no key update
+        ), open as (
+          select * from turns
+          where agent = ${agent} and room_id = ${roomId} and state = 'running' and exists (select 1 from agent)
+          for update
+        ), free as (
+          select id from open where runner = ${this.session} or not ${sessionLives(sql, "open.runner")}
+        ), ready as (
+          select id from turns
+          where agent = ${agent} and room_id = ${roomId} and state = 'ready' and not exists (select 1 from open)
+            and exists (select 1 from agent)
+          order by id limit 1 for update
         ), unread as (
           select * from wakes
-          where agent = ${agent} and room_id = ${roomId} and turn_id is null and not exists (select 1 from resumed)
-            and not exists (select 1 from ready)
-          order by id limit ${eventsPerTurn}
-        ), counted as (
-          update agents set turns = turns + 1, last_turn_at = now()
-          where name = ${agent} and paused_at is null and exists (select 1 from unread)
+          where agent = ${agent} and room_id = ${roomId} and turn_id is null
+            and not exists (select 1 from open) and not exists (select 1 from ready) and exists (select 1 from agent)
+          order by id limit ${eventsPerTurn} for update
+        ), admitted as (
+          update agents set turns = turns + (select count(*) from (select 1 from unread limit 1) new), last_turn_at = now()
+          where name = ${agent} and (exists (select 1 from ready) or exists (select 1 from unread))
             and may_open_turn(name, ${roomId}, ${maxConcurrent})
           returning turns
+        ), resumed as (
+          update turns set epoch = epoch + 1, runner = ${this.session}, state = 'running'
+          where id in (select id from free union all select ready.id from ready, admitted)
+          returning *
         ), opened as (
           insert into turns (agent, room_id, number, reason, runner, requesters, chain)
-          select ${agent}, ${roomId}, counted.turns, (select reason from unread order by id limit 1), ${this.runner},
+          select ${agent}, ${roomId}, admitted.turns, (select reason from unread order by id limit 1), ${this.session},
             (select coalesce(array_agg(distinct requester) filter (where requester is not null), '{}') from unread),
             (select chain from unread order by (chain = event_id) desc nulls last, id desc limit 1)
-          from counted returning *
+          from admitted where exists (select 1 from unread) returning *
         ), taken as (
           update wakes set turn_id = (select id from opened) where id in (select id from unread) and exists (select 1 from opened)
         ), conversation as (
           insert into conversations (agent, room_id) select agent, room_id from opened on conflict do nothing
+        ), claimed as (
+          select ${sql.unsafe(turnColumns)}, null::jsonb as wakes from resumed
+          union all select ${sql.unsafe(turnColumns)}, (
+            select jsonb_agg(to_jsonb(t) order by t.id) from (select ${sql.unsafe(wakeColumns)}
+              from unread w left join events e on e.event_id = w.event_id) t)
+          from opened
+        ), waiting as (
+          select exists (select 1 from wakes where agent = ${agent} and room_id = ${roomId} and turn_id is null)
+            or exists (select 1 from turns where agent = ${agent} and room_id = ${roomId} and state = 'ready') as waiting
+          where not exists (select 1 from claimed)
         )
-        select ${sql.unsafe(turnColumns)}, false as busy, null as wakes from resumed
-        union all select ${sql.unsafe(turnColumns)}, false, (
-          select jsonb_agg(to_jsonb(t) order by t.id) from (select ${sql.unsafe(wakeColumns)}
-            from unread w left join events e on e.event_id = w.event_id) t)
-        from opened
-        union all select 0, ${agent}, ${roomId}, 0, '', 0, null, '{}', '{}', '{}', now(), true, null
-          where not exists (select 1 from resumed) and not exists (select 1 from opened)
-            and (exists (select 1 from unread) or exists (select 1 from ready))`,
+        select claimed.*, waiting, exists (select 1 from open) as elsewhere,
+          case when claimed.id is not null then (select to_jsonb(r) from (${agentRecords(sql, agent)}) r) end as record
+        from (select 1) always left join claimed on true left join waiting on true`,
     );
-    if (!row) return "idle";
-    return row.busy ? "busy" : row;
+    if (!row) throw new Error("a query without a table gave no row");
+    const { elsewhere, id, waiting, ...turn } = row;
+    if (id !== null) return { ...turn, id };
+    if (!waiting) return "idle";
+    return elsewhere ? "elsewhere" : "busy";
   }
 
   /**
@@ -203,27 +218,9 @@ export class Turns {
     );
   }
 
-  /**
-   * Records an operation in whose middle the turn breaks off, with what is said of it; nothing where whoever has ended the
-   * turn has recorded it.
-   */
-  async breakOff(
-    turn: Turn,
-    n: number,
-    operation: OperationRecord,
-    { entry, outbox, subAgent }: BreakOff,
-  ): Promise<void> {
-    await this.#database.run(
-      (sql) => sql`
-        with mine as (
-          select t.*, a.user_id from turns t join agents a on a.name = t.agent where t.id = ${turn.id} and t.epoch = ${turn.epoch}
-        ), ${recordOperations(sql, [operation], "mine")}, sending as (
-          ${insertOutbox(sql, outbox, "recorded", turn.id)}
-        )
-        insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sub_agent, sources, taint)
-        select user_id, room_id, id, ${n}, 1, ${entry}, ${subAgent ?? null}, sources, taint from mine, recorded
-        on conflict do nothing`,
-    );
+  /** See `breakOff`. */
+  breakOff(turn: Turn, n: number, operation: OperationRecord, said: BreakOff): Promise<void> {
+    return breakOff(this.#database, turn, n, operation, said);
   }
 
   /** See `commitSteps`. What is queued for a room is handed on in the order in which it stands in the outbox. */
@@ -231,37 +228,16 @@ export class Turns {
     return this.#queueing.run(roomsSpokenIn(steps), () => commitSteps(this.#database, turn, steps));
   }
 
-  /** Ends a turn that did not end by itself, and what it was doing or waiting for. */
-  async close(
-    turn: Pick<Turn, "id">,
-    state: "failed" | "cancelled",
-    error: string,
-    { outbox = [], ephemeris = [] }: { outbox?: readonly OutboxDraft[]; ephemeris?: readonly LastEntry[] } = {},
-  ): Promise<void> {
-    const entries = ephemeris.map((last, index) => ({ part: index + 1, ...last }));
-    await this.#database.run(
-      (sql) => sql`
-        with closed as (
-          update turns set state = ${state}, error = ${error}, ended_at = now()
-          where id = ${turn.id} and state in ('running', 'parked', 'ready') returning *
-        ), ${endOperations(sql, "closed", state === "failed" ? "failed" : "interrupted", error)}, ${endWindows(sql, "closed")},
-        told as (
-          insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sub_agent, sources, taint)
-          select a.user_id, c.room_id, c.id, ${lastOfAll}, e.part, e.entry, e."subAgent", c.sources, c.taint
-          from closed c join agents a on a.name = c.agent,
-            jsonb_to_recordset(${sql.json(entries)}) as e(part integer, entry text, "subAgent" text)
-          order by e.part
-          on conflict do nothing
-        )
-        ${insertOutbox(sql, outbox, "closed", turn.id)}`,
-    );
+  /** See `closeTurn`. */
+  close(turn: Pick<Turn, "id">, state: "failed" | "cancelled", error: string, said: LastWords = {}): Promise<void> {
+    return closeTurn(this.#database, turn, state, error, said);
   }
 
   /** The turn of the conversation that is at work, and those that wait for a decision or to go on with it. */
   open({ agent, roomId }: Conversation): Promise<OpenTurn[]> {
     return this.#database.run(
       (sql) => sql<OpenTurn[]>`
-        select ${sql.unsafe(turnColumns)}, state from turns
+        select ${sql.unsafe(turnColumns)}, state, runner from turns
         where agent = ${agent} and room_id = ${roomId} and state in ('running', 'parked', 'ready') order by id`,
     );
   }
@@ -277,24 +253,26 @@ export class Turns {
     return row;
   }
 
-  /** Conversations whose open turn belongs to a runner of this name that died before. */
-  abandoned(): Promise<Conversation[]> {
+  /**
+   * Conversations that nobody works in, the longest first: with wakes that nobody has taken, with a decision to go on
+   * with, or with the turn of a process that lives no more; of agents that are not paused. With `agent`, of this one.
+   */
+  waiting(agent?: AgentName): Promise<Conversation[]> {
     return this.#database.run(
       (sql) => sql<Conversation[]>`
-        select agent, room_id as "roomId" from turns where state = 'running' and runner = ${this.runner}`,
-    );
-  }
-
-  /** Conversations with wakes that nobody has taken, or with a decision to go on with, of agents that are not paused. */
-  unread(agent?: AgentName): Promise<Conversation[]> {
-    return this.#database.run(
-      (sql) => sql<Conversation[]>`
-        select distinct agent, room_id as "roomId" from (
-          select agent, room_id from wakes where turn_id is null
-          union all select agent, room_id from turns where state = 'ready'
+        with elsewhere as (
+          select agent, room_id, ${sessionLives(sql, "turns.runner")} as lives from turns
+          where state = 'running' and runner <> ${this.session}
+        )
+        select agent, room_id as "roomId" from (
+          select agent, room_id, created_at as since from wakes where turn_id is null
+          union all select agent, room_id, started_at from turns where state = 'ready'
+          union all select agent, room_id, '-infinity' from elsewhere where not lives
         ) waiting
         where (${agent ?? null}::text is null or agent = ${agent ?? null})
-          and agent in (select name from agents where paused_at is null)`,
+          and agent in (select name from agents where paused_at is null)
+          and (agent, room_id) not in (select agent, room_id from elsewhere where lives)
+        group by agent, room_id order by min(since)`,
     );
   }
 }

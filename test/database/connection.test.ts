@@ -171,6 +171,25 @@ describe.skipIf(postgresMissing)("PostgreSQL", () => {
     }
   });
 
+  it.each([
+    ["goes", ["turn", "__pgboss__send-it"]],
+    ["stays where others use it, too", ["turn", "mail"]],
+  ])("the schema of the job queue that was used before %s", async (_, queues) => {
+    const place = await createSharedDatabase();
+    const old = await openDatabase({ url: place.url });
+    try {
+      await migrate(old, migrations.slice(0, migrations.indexOf("0016-no-job-queue.sql")));
+      await old.sql.unsafe("create schema pgboss; create table pgboss.queue (name text)").simple();
+      await old.sql`insert into pgboss.queue select unnest(${queues}::text[])`;
+      await migrate(old);
+      const left = await old.sql`select 1 from pg_namespace where nspname = 'pgboss'`;
+      expect(left).toHaveLength(queues.includes("mail") ? 1 : 0);
+    } finally {
+      await old.close();
+      await place.drop();
+    }
+  });
+
   it.each(["restart", "crash"] as const)("goes on after a %s of the server", async (end) => {
     const server = await PostgresServer.create();
     const restarted = await openDatabase({ url: server.url });

@@ -123,7 +123,7 @@ onEachDatabase((database) => {
       const { parked, expiresAt } = await operations().reserve(conversation);
       expect(parked).toBe(1);
       expect(Math.round((expiresAt.getTime() - Date.now()) / 3_600_000)).toBe(24);
-      expect(await turns().unread(conversation.agent)).toEqual([]);
+      expect(await turns().waiting(conversation.agent)).toEqual([]);
       expect(await turns().claim(conversation, 4)).toBe("idle");
     });
 
@@ -153,7 +153,7 @@ onEachDatabase((database) => {
       expect(both.filter((one) => one !== undefined)).toEqual([conversation]);
       expect(await operations().decide(id, "approved", by)).toBeUndefined();
       expect(await stateOf(turn)).toBe("ready");
-      expect(await turns().unread(conversation.agent)).toEqual([conversation]);
+      expect(await turns().waiting(conversation.agent)).toEqual([conversation]);
     });
 
     it("sends what it says only if it counts", async () => {
@@ -213,7 +213,7 @@ onEachDatabase((database) => {
       const { conversation, id, turn } = await asked();
       await new Agents(database()).setPaused(conversation.agent, true);
       await operations().decide(id, "approved", by);
-      expect(await turns().unread(conversation.agent)).toEqual([]);
+      expect(await turns().waiting(conversation.agent)).toEqual([]);
       expect(await turns().claim(conversation, 4)).toBe("busy");
       expect(await stateOf(turn)).toBe("ready");
     });

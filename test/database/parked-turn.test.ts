@@ -142,7 +142,7 @@ onEachDatabase((database) => {
     await ask("Once");
     expect(await decide("approved")).toEqual(conversation);
     expect(await turnStates()).toEqual(["ready"]);
-    expect(await turns().unread(conversation.agent)).toEqual([conversation]);
+    expect(await turns().waiting(conversation.agent)).toEqual([conversation]);
     await newProcess().runner.run(conversation);
     expect(await turnStates()).toEqual(["done"]);
     expect(runs).toHaveLength(1);

@@ -87,7 +87,7 @@ onEachDatabase((database) => {
       const turn = await open(conversation);
       const taken = await turnsOf().absorb(turn, { more: true });
       expect(taken.map(({ eventId }) => eventId)).toEqual(events.slice(0, 10));
-      expect(await turnsOf().unread(conversation.agent)).toEqual([conversation]);
+      expect(await turnsOf().waiting(conversation.agent)).toEqual([conversation]);
     });
 
     it("finds nothing to do where all wakes are taken and no turn is open", async () => {
@@ -101,7 +101,7 @@ onEachDatabase((database) => {
       const other = { ...conversation, roomId: newRoom() };
       await wake(database(), other);
       expect(await turnsOf().claim(other, 1)).toBe("busy");
-      expect(await turnsOf().unread(conversation.agent)).toEqual([other]);
+      expect(await turnsOf().waiting(conversation.agent)).toEqual([other]);
       await turnsOf().close(turn, "failed", "test");
       expect(await turnsOf().claim(other, 1)).toMatchObject({ number: turn.number + 1 });
     });
@@ -160,14 +160,14 @@ onEachDatabase((database) => {
       for (let i = 0; i < 11; i++) await wake(database(), conversation);
       expect(await turnsOf().absorb(turn, { more: true })).toHaveLength(10);
       expect(await turnsOf().absorb(turn, { more: true })).toHaveLength(10);
-      expect(await turnsOf().unread(conversation.agent)).toEqual([conversation]);
+      expect(await turnsOf().waiting(conversation.agent)).toEqual([conversation]);
     });
 
     it("leaves what has come since where a finished step is only read again", async () => {
       const { conversation, turn } = await opened();
       await wake(database(), conversation);
       expect(await turnsOf().absorb(turn, { more: false })).toHaveLength(1);
-      expect(await turnsOf().unread(conversation.agent)).toEqual([conversation]);
+      expect(await turnsOf().waiting(conversation.agent)).toEqual([conversation]);
     });
 
     it("makes the turn work also for those whose events it takes", async () => {
@@ -183,7 +183,7 @@ onEachDatabase((database) => {
       await open(conversation);
       await wake(database(), conversation);
       expect(await turnsOf().absorb(turn, { more: true })).toHaveLength(1);
-      expect(await turnsOf().unread(conversation.agent)).toEqual([conversation]);
+      expect(await turnsOf().waiting(conversation.agent)).toEqual([conversation]);
     });
 
     it("leaves other conversations of the agent alone", async () => {
@@ -319,15 +319,6 @@ onEachDatabase((database) => {
       expect((await traces(turn)).outbox).toHaveLength(1);
       expect(await turnsOf().open(conversation)).toEqual([]);
     });
-  });
-
-  it("names the conversations that a process of the same name left open", async () => {
-    const conversation = await newConversation();
-    await wake(database(), conversation);
-    const runner = newKey();
-    await open(conversation, turnsOf(runner));
-    expect(await turnsOf(runner).abandoned()).toEqual([conversation]);
-    expect(await turnsOf(newKey()).abandoned()).toEqual([]);
   });
 
   describe("a timer", () => {
