@@ -75,11 +75,12 @@ const planOf = (world: World): { wanted: Allotment; write: (chars: Allotment) =>
   const open = world.rooms.filter((room) => !room.closed);
   const own = open.find((room) => room.roomId === world.conversation);
   const others = open.filter((room) => room !== own).toSorted((a, b) => (a.roomId < b.roomId ? -1 : 1));
-  const parts = partsOf({ ...world, rooms: world.rooms.map(inTail) });
+  const ephemeris = world.ephemerisWindow ? world.ephemeris : [];
+  const parts = partsOf({ ...world, rooms: own ? [inTail(own)] : [], ephemeris });
+  const currentDatetime = localTime(world.now, world.timeZone);
   const otherRooms = membersPart(others, world);
   const wanted: Allotment = {
     ...wantedOf(parts),
-    ephemeris: world.ephemerisWindow ? parts.ephemeris.wanted : 0,
     otherRooms: otherRooms.wanted,
   };
   const write = (chars: Allotment): Written => {
@@ -107,7 +108,7 @@ const planOf = (world: World): { wanted: Allotment; write: (chars: Allotment) =>
     const tail = element(
       "chatInterface",
       {
-        currentDatetime: localTime(world.now, world.timeZone),
+        currentDatetime,
         agentUnderlyingModel: clip(world.agent.model),
         agentRunningOnSystem: systemId,
         todosLeftOut: todos.leftOut > 0 ? todos.leftOut : undefined,

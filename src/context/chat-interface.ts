@@ -1,5 +1,6 @@
+import { Kept } from "../lib/kept.ts";
 import { type Element, element } from "../lmml/element.ts";
-import { render } from "../lmml/render.ts";
+import { lasting, render } from "../lmml/render.ts";
 import type { Allotment } from "./budget.ts";
 import { ephemerisPart, ephemerisRoom } from "./ephemeris-room.ts";
 import { listPart } from "./list-part.ts";
@@ -15,8 +16,23 @@ import { personaWindow, scratchpadWindow, windowsPart } from "./window.ts";
 /** Title under which an agent is shown `system:/guides/clevernet.md`. */
 export const guideTitle = (serverName: string): string => `Clevernet Matrix System on ${serverName}`;
 
+const guideCharsKept = 1_000_000;
+
 const absent: Part<undefined> = { wanted: 0, cut: () => undefined };
 const noRoom = { history: [], members: [], newEvents: [] };
+
+/** Guides are long, and seldom others than before. */
+const guides = new Kept<string, Part<Element>>(guideCharsKept);
+
+const guidePart = ({ title, text }: World["guides"][number]): Part<Element> => {
+  const key = `${title}\n${text}`;
+  const known = guides.get(key);
+  if (known) return known;
+  const part = textPart(text, 0, (shown, truncated) =>
+    lasting(element("agentGuide", { title: clip(title), truncated }, shown)),
+  );
+  return guides.keep(key, part, key.length);
+};
 
 /** Everything in the world that can be cut. A part of no room is empty. */
 export const partsOf = (world: World) => {
@@ -35,13 +51,7 @@ export const partsOf = (world: World) => {
     turn: listPart(world.turn.entries, { depth: 4, limit, keep: "last" }),
     systemPrompt: plainPart(agent.systemPrompt),
     persona: agent.persona ? personaWindow(agent.persona, { depth: 0, limit }) : absent,
-    guides: manyParts(
-      world.guides.map((guide) =>
-        textPart(guide.text, 0, (text, truncated) =>
-          element("agentGuide", { title: clip(guide.title), truncated }, text),
-        ),
-      ),
-    ),
+    guides: manyParts(world.guides.map(guidePart)),
     admins: listPart(
       world.systemAdmins.map((admin) => element("systemAdmin", {}, admin)),
       { depth: 2, limit, keep: "first" },

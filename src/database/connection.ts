@@ -74,7 +74,9 @@ export async function openDatabase(location: DatabaseLocation, onBegun?: () => v
   } else {
     // Asked for array types after connecting, a server that goes away ends the process by an unhandled rejection.
     const types = { ...options.types, textArray };
-    sql = postgres(location.url, { ...options, types, fetch_types: false, max: 10 }) as unknown as Sql;
+    // Planning a statement anew for its parameters takes longer than most take to run.
+    const connection = { plan_cache_mode: "force_generic_plan" };
+    sql = postgres(location.url, { ...options, types, connection, fetch_types: false, max: 10 }) as unknown as Sql;
     await sql`select 1`.catch((error: unknown) => {
       throw new UserError(
         `database.url: PostgreSQL does not answer at ${withoutPassword(location.url)}: ${messageOf(error)}. ` +
