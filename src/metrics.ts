@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from "prom-client";
 import type { BudgetBook } from "./agent/budget.ts";
 import type { Backlog } from "./database/backlog.ts";
 import type { Clock } from "./lib/clock.ts";
@@ -9,8 +9,10 @@ export type TurnOutcome = "done" | "parked" | "failed" | "stopped" | "left";
 
 const seconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
-/** What Prometheus is told, beside what the bridge library counts. Counters are this process's, since its start. */
+/** What Prometheus is told of the bridge and of its process. Counters are this process's, since its start. */
 export function createMetrics(registry: Registry) {
+  // A timer measures how late the event loop is. Every 10 ms, as it would be, it keeps an idle process busy.
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 500 });
   const registers = [registry];
   const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
     new Counter({ name: `clevernet_${name}_total`, help, labelNames, registers });
@@ -40,6 +42,7 @@ export function createMetrics(registry: Registry) {
     "model",
     "kind",
   );
+  const requests = counter("homeserver_requests", "Requests to the homeserver, by the status of the answer", "status");
   const cost = counter("model_cost_usd", "US dollars, as the provider or the configured prices say", "model");
 
   return {
@@ -49,6 +52,7 @@ export function createMetrics(registry: Registry) {
     outbox: counter("outbox", "What became of attempts to send", "outcome"),
     steps: counter("steps", "Model calls and operations that were written down"),
     modelRetried: (model: string, status: number | undefined): void => retries.inc({ model, status: status ?? "none" }),
+    homeserverAnswered: (status: number): void => requests.inc({ status: status || "none" }),
     turnEnded: (outcome: TurnOutcome, milliseconds: number): void => turns.observe({ outcome }, milliseconds / 1_000),
     running: (count: () => number) =>
       new Gauge({

@@ -77,7 +77,6 @@ export async function wire({ live, registration, database, notifier, leases, log
     homeserverUrl: config.homeserver.url,
     serverName,
     registration: { ...registration },
-    registry,
     log,
     onTransaction: async (values) => {
       await intake.take(values).catch((error: unknown) => {
@@ -95,6 +94,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     mount: health({ database, registry, metrics, started: ready, reachable: () => watch.reachable }),
   });
   const { client } = service;
+  client.onAnswered = metrics.homeserverAnswered;
   const tellOperators = (text: string, key: string): void => controlRoom.tellOperators(text, key);
   const intake = new Intake(database, log, (fresh) => router.routeFresh(fresh), tellOperators);
 

@@ -17,7 +17,7 @@ const rings: readonly Readonly<Record<string, string>>[] = [
     database:
       "lib type:context postgres @electric-sql/pglite zod node:fs node:fs/promises node:module node:path node:stream node:stream/promises node:v8 node:worker_threads node:zlib",
     matrix:
-      "lib matrix-appservice-bridge express markdown-it sanitize-html prom-client yaml zod node:crypto node:fs/promises node:http node:net node:path",
+      "lib matrix-appservice-bridge express markdown-it sanitize-html yaml zod node:crypto node:fs/promises node:http node:net node:path",
     media: "lib sharp",
     model: "lib openai zod",
     // Code that is not to be trusted, in an interpreter.

@@ -2,7 +2,6 @@ import { timingSafeEqual } from "node:crypto";
 import http from "node:http";
 import express, { type RequestHandler } from "express";
 import { AppService, AppServiceRegistration, Bridge, Logger, MembershipCache } from "matrix-appservice-bridge";
-import type { Registry } from "prom-client";
 import { messageOf, UserError } from "../lib/errors.ts";
 import type { RoomId, UserId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
@@ -19,7 +18,6 @@ export interface ApplicationServiceOptions {
     string,
     unknown
   >;
-  readonly registry: Registry;
   readonly log: Log;
   /** Must have stored the events durably when it resolves; when it rejects the homeserver tries again. */
   readonly onTransaction: (events: readonly unknown[]) => Promise<void>;
@@ -40,7 +38,7 @@ export interface ApplicationService {
 }
 
 /**
- * The bridge library for what it does well (registration of users, profiles, requests and their metrics), with routes
+ * The bridge library for what it does well (registration of users, profiles, requests), with routes
  * of our own in place of its.
  */
 export async function createApplicationService(options: ApplicationServiceOptions): Promise<ApplicationService> {
@@ -66,7 +64,6 @@ export async function createApplicationService(options: ApplicationServiceOption
       onEvent: () => {},
     },
   });
-  bridge.getPrometheusMetrics(false, options.registry);
   await bridge.initialise();
   const service = new DurableAppService(options);
   return {

@@ -52,6 +52,8 @@ export class MatrixClient {
   readonly #id: string;
   /** Told when the homeserver did not answer, or answered as if it were gone. */
   onUnreachable: () => void = () => {};
+  /** Told of every request: the HTTP status, 0 when there was no answer. */
+  onAnswered: (status: number) => void = () => {};
 
   constructor(bridge: Bridge, applicationServiceId: string) {
     this.#bridge = bridge;
@@ -78,15 +80,18 @@ export class MatrixClient {
   ): Promise<Json> {
     const client = this.#bridge.getBot().getClient();
     try {
-      return (await client.doRequest(
+      const answer = (await client.doRequest(
         method,
         path,
         { ...defined(query), ...(as && { user_id: as.userId }), ...(as?.deviceId && { device_id: as.deviceId }) },
         body,
         timeoutMs,
       )) as Json;
+      this.onAnswered(200);
+      return answer;
     } catch (thrown) {
       const error = new HomeserverError(`${method} ${path}`, thrown);
+      this.onAnswered(error.status);
       if (error.status === 0 || error.status >= 502) this.onUnreachable();
       throw error;
     }

@@ -1,5 +1,4 @@
 import { AppServiceRegistration, Bridge } from "matrix-appservice-bridge";
-import { Registry } from "prom-client";
 import { type DatabaseLocation, openDatabase } from "../../src/database/connection.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { silentLog } from "../../src/lib/log.ts";
@@ -44,7 +43,6 @@ async function serveOurs(port: number, location: DatabaseLocation): Promise<void
     homeserverUrl,
     serverName: "test",
     registration,
-    registry: new Registry(),
     log: silentLog,
     onTransaction: (events) => intake.take(events),
     onMisfit: (raw, reason) => intake.takeMisfit(raw, reason),

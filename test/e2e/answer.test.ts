@@ -33,6 +33,8 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
     expect(text).toContain('clevernet_model_tokens_total{model="scripted",kind="prompt"} 1000');
     expect(text).toContain('clevernet_waiting{what="outbox"} 0');
     expect(text).toContain("clevernet_database_up 1");
+    expect(text).toMatch(/^clevernet_homeserver_requests_total\{status="200"\} [1-9]/m);
+    expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds /m);
   });
 
   it("is ready only while the homeserver answers", async () => {
