@@ -39,6 +39,9 @@ export async function act(
 ): Promise<Conversation[] | undefined> {
   const { agentFlags } = state.agent.settings;
   const thoughtless = thinking.text === "" && thinking.thought === "";
+  const { agent, mind, frame } = state;
+  const isImmediate = (call: ToolCall | undefined) =>
+    call !== undefined && mind.toolbox.isImmediate(agent, call.name, frame.tools);
   let ending = false;
   for (const [index, call] of thinking.calls.entries()) {
     state.signal.throwIfAborted();
@@ -50,7 +53,10 @@ export async function act(
           ? refusedForCompany
           : undefined;
     const last = index === thinking.calls.length - 1;
-    const { acting, waiting } = await carryOut(state, { id, call, refusal }, wakes, (ends) => last && (ending || ends));
+    const { acting, waiting } = await carryOut(state, { id, call, refusal }, wakes, {
+      endsTurn: (ends) => last && (ending || ends),
+      goesOn: isImmediate(call) && isImmediate(thinking.calls[index + 1]),
+    });
     const result = parse(acting.result);
     state.frame.entries.push(result);
     state.frame.exchange.returned(call.id, result);
@@ -63,11 +69,19 @@ export async function act(
   return undefined;
 }
 
+/** What comes after a call. */
+interface Course {
+  /** Whether the turn ends with it, if its outcome says so or not. */
+  readonly endsTurn: (ends: boolean) => boolean;
+  /** It does nothing that is not in its outcome, and neither does the next: both can be written at once. */
+  readonly goesOn: boolean;
+}
+
 async function carryOut(
   state: TurnState,
   { id, call, refusal }: { id: string; call: ToolCall; refusal: string | undefined },
   wakes: readonly TakenWake[],
-  endsTurn: (ends: boolean) => boolean,
+  { endsTurn, goesOn }: Course,
 ): Promise<{ acting: Acting; waiting: Conversation[] }> {
   const { mind, agent, turn, journal, signal, frame } = state;
   const step = journal.take<Acting>(`call ${call.name}`);
@@ -102,7 +116,7 @@ async function carryOut(
   const result = render(functionResult(id, outcome.result));
   const spoke = state.spoke || speaksIn === turn.roomId;
   const acting: Acting = { result, spoke, ends, sources, taint, parts: journal.partsOf(step.n) };
-  const waiting = await journal.commit({
+  const written = {
     n: step.n,
     name: step.name,
     result: acting,
@@ -114,7 +128,11 @@ async function carryOut(
     taint,
     operations,
     ends: frame.subAgent === undefined && endsTurn(ends),
-  });
+  };
+  // Whom it wakes is held against the budget of its chain before another is woken.
+  const holds = goesOn && step.state === undefined && woken === undefined;
+  if (holds) journal.hold(written);
+  const waiting = holds ? [] : await journal.commit(written);
   announce(state, woken);
   return { acting, waiting };
 }

@@ -68,14 +68,23 @@ export class Journal {
     return this.#turns.begin(this.#turn, n, name, operation);
   }
 
-  /** Keeps a finished step to be written with the next one, where nothing can happen between the two. */
+  /** Keeps a finished step to be written with the next one, where nothing is done between the two. */
   hold(step: JournalEntry): void {
     this.#held.push(step);
   }
 
   /** Returns the agent's conversations that wait, where the step ends the turn. Throws `Fenced`. */
-  async commit(step: JournalEntry): Promise<Conversation[]> {
-    const steps = await Promise.all([...this.#held.splice(0), step].map(asWritten));
+  commit(step: JournalEntry): Promise<Conversation[]> {
+    return this.#write([...this.#held.splice(0), step]);
+  }
+
+  /** Writes what is held, where what it was to be written with does not come. Throws `Fenced`. */
+  async flush(): Promise<void> {
+    if (this.#held.length > 0) await this.#write(this.#held.splice(0));
+  }
+
+  async #write(entries: readonly JournalEntry[]): Promise<Conversation[]> {
+    const steps = await Promise.all(entries.map(asWritten));
     const { queued, waiting } = await this.#turns.commit(this.#turn, ...steps);
     if (queued) this.#onQueued(queued);
     return waiting;

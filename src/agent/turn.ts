@@ -59,6 +59,8 @@ export async function workTurn(
       if (ended) return ended;
     }
   } catch (error) {
+    // What was finished before stays finished, if the turn is still ours.
+    await state.journal.flush().catch(() => {});
     if (!(error instanceof BudgetReached)) throw error;
     mind.tellOperators(error.message, error.message);
     return endEarly(state, "budget", error.message, budgetNotice(state, error.refusal));

@@ -29,6 +29,7 @@ onEachDatabase((database) => {
     model = await new ScriptedModel().start();
     runs = [];
     goOn = async () => {};
+    slowly = async () => {};
     const [name, owner, person] = [newKey().replace(" ", "") as AgentName, newUser(), newUser()];
     const directory = new AgentDirectory(database(), systemClock, silentLog);
     await directory.seed({ name, owner, persona: undefined, settings: parseAgentSettings({}, "test") }, "test");
@@ -41,23 +42,26 @@ onEachDatabase((database) => {
   });
   afterEach(() => model.stop());
 
-  const toolNamed = (name: string, repeatable: boolean) =>
+  /** What the tool `Slowly` waits for. */
+  let slowly: () => Promise<void>;
+  const toolNamed = (name: string, repeatable: boolean, immediate = false) =>
     defineTool({
       name,
       set: "core",
       description: "A tool under test",
       kind: "create",
       repeatable,
+      immediate,
       input: z.object({}),
       async run(_input, context) {
         runs.push(context);
-        await goOn(context);
+        await (immediate ? slowly() : goOn(context));
         return { result: `${name} is done` };
       },
     });
   /** A process of its own, as far as turns are concerned. */
   const newProcess = () => {
-    const tools = [sendMessage, toolNamed("Once", false), toolNamed("Again", true)];
+    const tools = [sendMessage, toolNamed("Once", false), toolNamed("Again", true), toolNamed("Slowly", true, true)];
     const mind = mindOf(database(), { modelUrl: model.url, rights, tools });
     return { runner: new TurnRunner(mind, nobodyElse, () => {}), turns: mind.turns };
   };
@@ -117,6 +121,64 @@ onEachDatabase((database) => {
     expect(await turnRow()).toMatchObject({ state: "done", error: null });
     expect(await journal()).toEqual(["model: done", "call Again: done", "model: done", "call SendMessage: done"]);
     expect(await said()).toEqual(["done"]);
+  });
+
+  describe("what is said in one step", () => {
+    const words = ["one", "two", "three"];
+    const three = (request: ModelRequest) =>
+      words.map((text) => say(request, conversation.roomId, text, { final: text === "three" }));
+    /** By how many statements the steps of the turn were written. */
+    const statements = async () => {
+      const row = await turnRow();
+      const [found] = await database().sql`
+        select count(distinct xmin::text)::int as count from steps where turn_id = ${row?.id ?? 0}`;
+      return found?.count;
+    };
+
+    it("is written with the thought that led to it, in one statement", async () => {
+      model.onEvery(three);
+      await newProcess().runner.run(conversation);
+      expect(await said()).toEqual(words);
+      expect(await turnRow()).toMatchObject({ state: "done" });
+      expect(await journal()).toEqual(["model: done", ...words.map(() => "call SendMessage: done")]);
+      expect(await statements()).toBe(1);
+    });
+
+    it("is written before anything else is done", async () => {
+      model
+        .on(
+          () => true,
+          (request) => [...three(request), askFor("Again")(request)],
+          { times: 1 },
+        )
+        .onEvery(answer);
+      let before: string[] = [];
+      goOn = async () => {
+        before = await said();
+      };
+      await newProcess().runner.run(conversation);
+      expect(before).toEqual(words);
+    });
+
+    it("is kept where the process ends in the middle of it, and the model is not asked again", async () => {
+      const { runner } = newProcess();
+      slowly = () => {
+        void runner.close(0);
+        return new Promise(() => {});
+      };
+      model.on(
+        () => true,
+        (request) => [...three(request).slice(0, 2), askFor("Slowly")(request)],
+        { times: 1 },
+      );
+      await runner.run(conversation);
+      expect(await said()).toEqual(words.slice(0, 2));
+      slowly = async () => {};
+      model.onEvery(answer);
+      await newProcess().runner.run(conversation);
+      expect(await said()).toEqual([...words.slice(0, 2), "done"]);
+      expect(model.requests).toHaveLength(2);
+    });
   });
 
   it("an agent knows from what it is shown that it can speak in its room", async () => {
