@@ -67,83 +67,90 @@ export const chainBudget = 6;
 
 /**
  * Part of a statement, its last table is `woken`: stores the given wakes for a row of the table or expression `once`,
- * and no more of them than the chain that they spend has room for. A second time it stores and spends nothing.
+ * and no more of them than the chain that they spend, if they do, has room for. A second time it stores and spends nothing.
  */
-export const insertWakes = (sql: Sql, wakes: readonly WakeDraft[], once: string, spends: string | undefined) => sql`
-  spent as (
+export const insertWakes = (sql: Sql, wakes: readonly WakeDraft[], once: string, spends: string | undefined) => {
+  const spent = sql`spent as (
     insert into chains (root, spent) select ${spends ?? ""}, ${wakes.length} from ${sql(once)}
-    where ${spends !== undefined && wakes.length > 0}
-      and not exists (select 1 from wakes where key = any (${wakes.map(({ key }) => key)}::text[]))
+    where not exists (select 1 from wakes where key = any (${wakes.map(({ key }) => key)}::text[]))
     on conflict (root) do update set spent = chains.spent + excluded.spent
-    returning spent - ${wakes.length} as before
-  ), allowed as (
-    select ${chainBudget} - before as most from spent
-    union all select ${wakes.length} from ${sql(once)} where ${spends === undefined}
-  ), woken as (
+    returning ${chainBudget} - (spent - ${wakes.length}) as most
+  ),`;
+  return sql`${spends === undefined ? sql`` : spent} woken as (
     insert into wakes (key, agent, room_id, reason, event_id, position, requester, chain, note, sources, taint)
     select w.key, w.agent, w."roomId", w.reason, w."eventId", w.position, w.requester, w.chain, w.note,
       coalesce(w.sources, '{}'), coalesce(w.taint, '{}')
-    from allowed, rows from (jsonb_to_recordset(${sql.json(wakes as unknown as Json)}) as (key text, agent text,
+    from ${sql(spends === undefined ? once : "spent")}, rows from (
+      jsonb_to_recordset(${sql.json(wakes as unknown as Json)}) as (key text, agent text,
       "roomId" text, reason text, "eventId" text, position float8, requester text, chain text, note text,
       sources text[], taint text[])) with ordinality
       as w(key, agent, "roomId", reason, "eventId", position, requester, chain, note, sources, taint, n)
-    where w.n <= most
+    ${spends === undefined ? sql`` : sql`where w.n <= most`}
     on conflict (key) do nothing
     returning agent, room_id as "roomId"
   )`;
+};
 
 /**
  * Marks an event as routed together with everything that follows from it, in one statement. Returns the
  * conversations that were woken. A second call for the same event changes nothing.
  */
 export async function settle(database: Database, event: StoredEvent, effects: Effects): Promise<Conversation[]> {
-  const wakes = effects.wakes ?? [];
-  const member = effects.member;
-  const { state, operation } = effects;
-  return database.run(
-    (sql) => sql<Conversation[]>`
-      with routed as (
-        update events set routed_at = now(), shown = ${effects.shownChars !== undefined},
-          media = ${effects.media ? sql.json(effects.media as unknown as Json) : null}::jsonb,
-          media_after = case when ${effects.media?.state === "pending"} then now() end
+  const { echoOf, media, member, operation, outbox = [], shownChars, spendsChain, state, wakes = [] } = effects;
+  return database.run((sql) => {
+    const parts = [
+      sql`routed as (
+        update events set routed_at = now(), shown = ${shownChars !== undefined},
+          media = ${media ? sql.json(media as unknown as Json) : null}::jsonb,
+          media_after = case when ${media?.state === "pending"} then now() end
         where seq = ${event.seq} and routed_at is null returning event_id
-      ), room as (
+      )`,
+      shownChars !== undefined &&
+        sql`, room as (
         insert into rooms (room_id, shown_events, shown_chars, last_shown_at)
-        select ${event.roomId}, 1, ${effects.shownChars ?? 0}::bigint, ${event.sentAt}::timestamptz
-        from routed where ${effects.shownChars !== undefined}
+        select ${event.roomId}, 1, ${shownChars}::bigint, ${event.sentAt}::timestamptz from routed
         on conflict (room_id) do update set shown_events = rooms.shown_events + 1,
           shown_chars = rooms.shown_chars + excluded.shown_chars,
           last_shown_at = greatest(rooms.last_shown_at, excluded.last_shown_at)
-      ), member as (
+      )`,
+      member &&
+        sql`, member as (
         insert into members (room_id, user_id, membership, display_name, direct, kind, position, joined_position)
-        select ${event.roomId}, ${member?.userId ?? ""}, ${member?.membership ?? ""}, ${member?.displayName ?? null},
-          ${member?.direct ?? false}, ${member?.kind ?? "human"}, ${event.position}::float8, ${event.position}::float8
-        from routed where ${member !== undefined}
+        select ${event.roomId}, ${member.userId}, ${member.membership}, ${member.displayName ?? null},
+          ${member.direct}, ${member.kind}, ${event.position}::float8, ${event.position}::float8
+        from routed
         on conflict (room_id, user_id) do update set membership = excluded.membership,
           display_name = excluded.display_name, direct = members.direct or excluded.direct, position = excluded.position,
           joined_position = case when members.membership = 'join' and excluded.membership = 'join'
             then members.joined_position else excluded.position end
         where excluded.position >= members.position
-      ), state as (
+      )`,
+      state &&
+        sql`, state as (
         insert into room_state (room_id, type, content, sender, position)
-        select ${event.roomId}, ${state?.type ?? ""}, ${sql.json(state?.content ?? {})}, ${state?.sender ?? ""}, ${event.position}::float8
-        from routed where ${state !== undefined}
+        select ${event.roomId}, ${state.type}, ${sql.json(state.content)}, ${state.sender}, ${event.position}::float8
+        from routed
         on conflict (room_id, type) do update set content = excluded.content, sender = excluded.sender, position = excluded.position
         where excluded.position >= room_state.position
-      ), ${insertWakes(sql, wakes, "routed", effects.spendsChain)}, echoed as (
+      )`,
+      wakes.length > 0 && sql`, ${insertWakes(sql, wakes, "routed", spendsChain)}`,
+      echoOf !== undefined &&
+        sql`, echoed as (
         update outbox set state = 'sent', event_id = ${event.eventId}, settled_at = now()
-        where key = ${effects.echoOf ?? ""} and sender = ${event.sender} and state = 'pending'
-      ), ${
-        operation
-          ? sql`commanded as (
+        where key = ${echoOf} and sender = ${event.sender} and state = 'pending'
+      )`,
+      operation &&
+        sql`, commanded as (
         select null::bigint as id, ${operation.agent}::text as agent, ${event.roomId}::text as room_id, '{}'::text[] as taint,
           array(select jsonb_array_elements_text(${sql.json([...operation.sources])})) as sources
         from routed
-      ), ${recordOperations(sql, [operation], "commanded")},`
-          : sql``
-      } sending as (
-        ${insertOutbox(sql, effects.outbox ?? [], "routed")}
-      )
-      select agent, "roomId" from woken`,
-  );
+      ), ${recordOperations(sql, [operation], "commanded")}`,
+      outbox.length > 0 && sql`, sending as (${insertOutbox(sql, outbox, "routed")})`,
+    ].filter((part) => part !== undefined && part !== false);
+    return sql<Conversation[]>`with ${parts} ${
+      wakes.length > 0
+        ? sql`select agent, "roomId" from woken`
+        : sql`select agent, room_id as "roomId" from wakes where false`
+    }`;
+  });
 }
