@@ -1,4 +1,5 @@
 import type { EventId } from "../lib/ids.ts";
+import { flat } from "../lib/memo.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import { boxPart } from "./box-part.ts";
@@ -27,10 +28,7 @@ export const logDepth = 2;
  * providers need not read again.
  */
 export const cacheable = (world: World): Prompt => {
-  const pieces = world.log.map((piece) => {
-    const shown = pieceElement(piece);
-    return { text: `${render(shown)}\n\n`, eventIds: eventIdsIn(shown) };
-  });
+  const pieces = world.log.map(written);
   const plan = planOf(world);
   const frame = plan.write(nothing);
   const max = Math.floor(world.charsMax * renderShare);
@@ -51,6 +49,28 @@ export const cacheable = (world: World): Prompt => {
 const total = (pieces: readonly { readonly text: string }[]): number =>
   pieces.reduce((chars, { text }) => chars + text.length, 0);
 
+interface Written {
+  readonly text: string;
+  readonly eventIds: readonly EventId[];
+}
+
+/** Pieces as they were last written, by their first entries. */
+const known = new WeakMap<Element, Written & LogPiece>();
+
+const written = (piece: LogPiece): Written => {
+  const { source, elements } = piece;
+  const [first] = elements;
+  const before = first && known.get(first);
+  if (before?.source === source && isSame(before.elements, elements)) return before;
+  const shown = pieceElement(piece);
+  const now = { ...piece, text: flat(`${render(shown)}\n\n`), eventIds: eventIdsIn(shown) };
+  if (first) known.set(first, now);
+  return now;
+};
+
+const isSame = (some: readonly Element[], others: readonly Element[]): boolean =>
+  some.length === others.length && some.every((one, index) => one === others[index]);
+
 const pieceElement = ({ source, elements }: LogPiece): Element => {
   const windowId = source === "ephemeris" ? source : clip(historyWindowId(source), 64);
   const attributes = {
@@ -63,7 +83,7 @@ const pieceElement = ({ source, elements }: LogPiece): Element => {
   return element("window", { windowId, ...attributes }, [element("content", {}, elements)]);
 };
 
-interface Written {
+interface Rest {
   readonly system: string;
   readonly stable: string;
   readonly tail: string;
@@ -71,7 +91,7 @@ interface Written {
 }
 
 /** Everything but the log, as it can be cut. */
-const planOf = (world: World): { wanted: Allotment; write: (chars: Allotment) => Written } => {
+const planOf = (world: World): { wanted: Allotment; write: (chars: Allotment) => Rest } => {
   const open = world.rooms.filter((room) => !room.closed);
   const own = open.find((room) => room.roomId === world.conversation);
   const others = open.filter((room) => room !== own).toSorted((a, b) => (a.roomId < b.roomId ? -1 : 1));
@@ -83,7 +103,7 @@ const planOf = (world: World): { wanted: Allotment; write: (chars: Allotment) =>
     ...wantedOf(parts),
     otherRooms: otherRooms.wanted,
   };
-  const write = (chars: Allotment): Written => {
+  const write = (chars: Allotment): Rest => {
     const systemId = clip(world.serverName);
     const loggedInAs = clip(world.agent.userId);
     const admins = parts.admins.cut(chars.admins);
