@@ -129,10 +129,10 @@ export class Judge {
       }
     }
     if (room.kind === "control") return effects;
-    const cause = await this.#causeOf(event);
-    if (!cause) return effects;
     const meant = await this.#whoIsMeant(event, message, room, agentsHere);
     if (meant.length === 0) return effects;
+    const cause = await this.#causeOf(event);
+    if (!cause) return effects;
     if (cause.requester === undefined || !includesLevel(await this.#parts.rights.of(cause.requester), "chat")) {
       const outbox = cause.byAgent ? [] : meant.flatMap(({ agent }) => closedDoor(agent, event));
       return { ...effects, outbox };
