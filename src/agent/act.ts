@@ -57,14 +57,14 @@ export async function act(
       endsTurn: (ends) => last && (ending || ends),
       goesOn: isImmediate(call) && isImmediate(thinking.calls[index + 1]),
     });
-    const result = parse(acting.result);
-    state.frame.entries.push(result);
-    state.frame.exchange.returned(call.id, result);
     state.spoke ||= acting.spoke;
     addSources(state, acting.sources);
     addTaint(state, acting.taint);
     ending ||= acting.ends;
     if (last && ending) return waiting;
+    const result = parse(acting.result);
+    frame.entries.push(result);
+    frame.exchange.returned(call.id, result);
   }
   return undefined;
 }

@@ -39,7 +39,7 @@ export async function think(
   const step = journal.take<Thinking>("model");
   if (step.done) {
     if (own) takeNotes(state, wakes, step.done.told ?? []);
-    remember(state, step.done);
+    remember(state, step.done, entriesOf(state, step.done));
     return { thinking: step.done, waiting: [] };
   }
   const { ids: told, notes } = takeNotes(state, own ? wakes : []);
@@ -86,12 +86,13 @@ export async function think(
     ...(told.length > 0 && { told }),
     ends: calls.length === 0 && !(silent && !state.reminded),
   };
+  const entries = entriesOf(state, thinking);
   const written = {
     n: step.n,
     name: "model",
     result: thinking,
     outbox: speech,
-    ephemeris: [...notes, ...entriesOf(state, thinking)].map((entry) => render(entry)),
+    ephemeris: [...notes, ...entries].map((entry) => render(entry)),
     subAgent: frame.subAgent,
     render: shown,
     usage: { ...completion.usage, ...sent, model: frame.model, milliseconds, reservation },
@@ -106,14 +107,14 @@ export async function think(
   if (goesOn) journal.hold(written);
   const waiting = goesOn ? [] : await journal.commit(written);
   frame.exchange.answered(completion, calls);
-  remember(state, thinking);
+  remember(state, thinking, entries);
   announce(state);
   return { thinking, waiting };
 }
 
-const remember = (state: TurnState, thinking: Thinking): void => {
-  state.frame.entries.push(...entriesOf(state, thinking));
-  state.frame.calls += thinking.calls.length;
+const remember = ({ frame }: TurnState, thinking: Thinking, entries: readonly Element[]): void => {
+  frame.entries.push(...entries);
+  frame.calls += thinking.calls.length;
 };
 
 /** A step's thoughts and calls, as the agent is shown them. */

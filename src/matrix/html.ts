@@ -21,8 +21,14 @@ const sanitizing: sanitizeHtml.IOptions = {
   transformTags: { s: "del" },
 };
 
+export type Token = ReturnType<typeof markdownIt.parse>[number];
+
+/** HTML that is safe to show, from Markdown that was parsed. */
+export const renderTokens = (tokens: Token[]): string =>
+  sanitizeHtml(markdownIt.renderer.render(tokens, markdownIt.options, {}), sanitizing).trim();
+
 /** HTML that is safe to show, from any text. */
-export const renderMarkdown = (text: string): string => sanitizeHtml(markdownIt.render(text), sanitizing).trim();
+export const renderMarkdown = (text: string): string => renderTokens(markdownIt.parse(text, {}));
 
 /**
  * The text of HTML. Pictures are their alternative text; scripts and styles are shown nowhere and say nothing.

@@ -1,5 +1,5 @@
 import type { EventId, UserId } from "../lib/ids.ts";
-import { markdownIt, renderMarkdown } from "./html.ts";
+import { markdownIt, renderTokens, type Token } from "./html.ts";
 import { relatesTo, type ThreadPlace } from "./relation.ts";
 
 interface MatrixText {
@@ -18,10 +18,12 @@ export const toMatrixText = (text: string, members: readonly UserId[] = []): Mat
   const body = sendable(text);
   const tokens = markdownIt.parse(body, {});
   const plain = tokens.every((token) => /^paragraph_|^inline$/.test(token.type) && isPlain(token));
-  const html = renderMarkdown(body);
+  const mentions = mentionsIn(tokens, members);
+  if (plain) return { body, mentions };
+  const html = renderTokens(tokens);
   const onlyParagraph = tokens.length === 3 && tokens[0]?.type === "paragraph_open";
   const formatted = onlyParagraph ? html.replace(/^<p>/, "").replace(/<\/p>$/, "") : html;
-  return { body, ...(!plain && { formatted }), mentions: mentionsIn(tokens, members) };
+  return { body, formatted, mentions };
 };
 
 /** Text as a block of code: no run of backticks in it ends the block. */
@@ -37,8 +39,6 @@ export const inlineCode = (text: string): string => {
   const fence = "`".repeat(longest + 1);
   return longest > 0 || text.trim() !== text || text === "" ? `${fence} ${text} ${fence}` : `${fence}${text}${fence}`;
 };
-
-type Token = ReturnType<typeof markdownIt.parse>[number];
 
 /** Half characters are refused by homeservers, NUL by PostgreSQL, and other controls show nothing. */
 const sendable = (text: string): string =>

@@ -26,7 +26,8 @@ export class Typing {
     const ended = new AbortController();
     if (roomId !== HOME) void this.#keep(agent.userId, roomId, ended.signal);
     if (agent.thoughtsRoom) void this.#keep(this.#client.botUserId, agent.thoughtsRoom, ended.signal);
-    return () => ended.abort();
+    // With a reason of its own: without one, an error with its stack is made for each turn.
+    return () => ended.abort(null);
   }
 
   async #keep(userId: UserId, roomId: RoomId, ended: AbortSignal): Promise<void> {
