@@ -38,7 +38,7 @@ export class BridgeProcess {
     await this.beforeStart();
     const child = spawn(process.execPath, [...options, main, "start", "--config", this.#configFile], {
       stdio: ["pipe", "pipe", "pipe"],
-      env: { ...process.env, NODE_COMPILE_CACHE: compiled, ...this.#env },
+      env: { ...process.env, NODE_COMPILE_CACHE: compiled, MALLOC_ARENA_MAX: "1", ...this.#env },
     });
     this.#child = child;
     for (const stream of [child.stdout, child.stderr]) {
