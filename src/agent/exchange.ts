@@ -103,9 +103,14 @@ const charsOf = (messages: readonly ChatMessage[]): number =>
     0,
   );
 
-/** A message as people read it, without images. */
-export const asText = (message: ChatMessage): string => {
+/** What a message says, without its images: who says it, and each of its texts. */
+export const textsOf = (message: ChatMessage): string[] => {
   const calls = message.role === "assistant" ? message.toolCalls : [];
-  const lines = [message.content, ...calls.map((call) => `${call.name} ${call.arguments}`)];
-  return [`[${message.role}]`, ...lines.filter((line) => line !== "")].join("\n");
+  return [`[${message.role}]`, message.content, ...calls.map((call) => `${call.name} ${call.arguments}`)];
 };
+
+/** A message as people read it. */
+const asText = (message: ChatMessage): string =>
+  textsOf(message)
+    .filter((text) => text !== "")
+    .join("\n");

@@ -1,5 +1,7 @@
 /** Characters that are compared as one. */
 const block = 128;
+const offset = 0x811c9dc5;
+const prime = 0x01000193;
 /** Conversations of which the last call is remembered. */
 const remembered = 2_000;
 
@@ -7,8 +9,8 @@ const remembered = 2_000;
 export class PrefixMeter {
   readonly #last = new Map<string, Int32Array>();
 
-  /** Lengths in characters; the common beginning is rounded down to whole blocks. */
-  measure(conversation: string, sent: string): { promptChars: number; prefixChars: number } {
+  /** `sent`: texts, one after the other. Lengths in characters; the common beginning is rounded down to whole blocks. */
+  measure(conversation: string, sent: readonly string[]): { promptChars: number; prefixChars: number } {
     const blocks = hashes(sent);
     const before = this.#last.get(conversation) ?? new Int32Array();
     let same = 0;
@@ -17,19 +19,26 @@ export class PrefixMeter {
     this.#last.set(conversation, blocks);
     const [oldest] = this.#last.keys();
     if (this.#last.size > remembered && oldest !== undefined) this.#last.delete(oldest);
-    return { promptChars: sent.length, prefixChars: Math.min(sent.length, same * block) };
+    return { promptChars: sent.reduce((chars, text) => chars + text.length, 0), prefixChars: same * block };
   }
 }
 
-/** FNV-1a of each whole block. */
-const hashes = (text: string): Int32Array => {
-  const count = Math.floor(text.length / block);
-  const result = new Int32Array(count);
-  for (let index = 0; index < count; index++) {
-    let hash = 0x811c9dc5;
-    for (let at = index * block; at < (index + 1) * block; at++)
-      hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-    result[index] = hash;
+/** FNV-1a of each whole block, without making one text of all. */
+const hashes = (texts: readonly string[]): Int32Array => {
+  const result: number[] = [];
+  let hash = offset;
+  let missing = block;
+  for (const text of texts) {
+    let at = 0;
+    while (at < text.length) {
+      const end = Math.min(text.length, at + missing);
+      missing -= end - at;
+      for (; at < end; at++) hash = Math.imul(hash ^ text.charCodeAt(at), prime);
+      if (missing > 0) break;
+      result.push(hash);
+      hash = offset;
+      missing = block;
+    }
   }
-  return result;
+  return Int32Array.from(result);
 };

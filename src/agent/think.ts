@@ -7,7 +7,7 @@ import type { Element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import type { ToolCall } from "../model/completion.ts";
 import { asked, requesters, threadOf } from "./cause.ts";
-import { asText } from "./exchange.ts";
+import { textsOf } from "./exchange.ts";
 import { takeNotes } from "./notes.ts";
 import { parametersOf } from "./operation.ts";
 import { utter } from "./speech.ts";
@@ -46,7 +46,7 @@ export async function think(
   const { prompt, seen, log } = await frame.look(state, step.n, wakes);
   const tools = toolbox.offer(agent, frame.tools);
   const conversation = digest("session", turn.agent, turn.roomId, ...(own ? [] : [frame.subAgent ?? ""]));
-  const sent = mind.prefixes.measure(conversation, [tools.text, ...prompt.messages.map(asText)].join("\n\n"));
+  const sent = mind.prefixes.measure(conversation, [tools.text, ...prompt.messages.flatMap(textsOf)]);
   const shown = renders.keepSoon({
     turnId: turn.id,
     n: step.n,
