@@ -45,12 +45,12 @@ export async function storePushed(database: Database, events: readonly IncomingE
     return rooms.map((roomId) => ({ roomId }));
   }
   if (events.length === 0) return [];
-  // What this statement stores is not among what it sees in the table.
+  // What this statement stores is not among what it sees in the table. Asked by `exists`, all that waits would be read.
   const rows = await database.run(
-    (sql) => sql<(Waiting & { behind: boolean })[]>`
+    (sql) => sql<(Waiting & { behind: true | null })[]>`
       with stored as (${insertEvents(sql, events, "push")} returning *)
       select ${waitingColumns(sql, sql`(${changedIn(sql, "events")} or ${changedIn(sql, "stored")})`)},
-        exists (select 1 from events older where older.room_id = e.room_id and older.routed_at is null) as behind
+        (select true from events older where older.room_id = e.room_id and older.routed_at is null limit 1) as behind
       from stored e order by e.seq`,
   );
   const stored = Map.groupBy(rows, ({ roomId }) => roomId);
