@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { PrefixMeter } from "../../src/agent/prefix.ts";
 
 const block = 128;
-const text = fc.string({ maxLength: 1_000 });
+const text = fc.string({ maxLength: 1_000, size: "max" });
 
 it("measures the whole blocks that two calls begin with, wherever the texts are cut", () => {
   fc.assert(
