@@ -8,6 +8,7 @@ import { footprint } from "./footprint.ts";
 import { gate } from "./gate.ts";
 import { intake } from "./intake.ts";
 import { latency } from "./latency.ts";
+import { look } from "./look.ts";
 import { prefix } from "./prefix.ts";
 import { processes } from "./processes.ts";
 import { render } from "./render.ts";
@@ -27,6 +28,7 @@ const benches: Readonly<Record<string, Bench>> = {
   restart,
   footprint,
   prefix,
+  look,
   render,
   files,
   scale,
