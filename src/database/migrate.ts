@@ -1,8 +1,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import { UserError } from "../lib/errors.ts";
-import type { Database } from "./connection.ts";
+import type { Database, Sql } from "./connection.ts";
 
 const folder = new URL("../../migrations/", import.meta.url);
+
+const undefinedTable = "42P01";
 
 /** A row among the migrations while a restore is under way: no program starts on half of the data. */
 export const unfinishedRestore = "restore-unfinished";
@@ -18,12 +20,8 @@ export const migrationFiles = async (): Promise<string[]> =>
  * @throws UserError where the schema is that of a newer program, or a restore was not finished
  */
 export async function migrate({ sql }: Database, files?: readonly string[]): Promise<string[]> {
-  const create = () =>
-    sql`create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())`;
-  // Two at once may fail nevertheless; the second attempt finds the table.
-  await create().catch(create);
   const known = await migrationFiles();
-  const done = new Set((await sql<{ name: string }[]>`select name from migrations`).map(({ name }) => name));
+  const done = new Set(await migrated(sql));
   const unknown = [...done].filter((name) => !known.includes(name));
   if (unknown.length > 0 && !files) throw new UserError(`database: ${saysUnknown(unknown)}`);
   const applied: string[] = [];
@@ -38,6 +36,18 @@ export async function migrate({ sql }: Database, files?: readonly string[]): Pro
     if (mine) applied.push(name);
   }
   return applied;
+}
+
+async function migrated(sql: Sql): Promise<string[]> {
+  const read = async () => (await sql<{ name: string }[]>`select name from migrations`).map(({ name }) => name);
+  const create = () =>
+    sql`create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())`;
+  return read().catch(async (error: unknown) => {
+    if (!(error instanceof Error && "code" in error && error.code === undefinedTable)) throw error;
+    // Two at once may fail nevertheless; the second attempt finds the table.
+    await create().catch(create);
+    return read();
+  });
 }
 
 /** Why nothing starts on a database with these migrations, and what to do. */
