@@ -27,11 +27,12 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
     const look = async () =>
       (await get("/metrics")).text.includes('clevernet_turn_duration_seconds_count{outcome="done"} 1');
     await eventually(look, { what: "the turn to be counted" });
+    const nothingWaits = async () => (await get("/metrics")).text.includes('clevernet_waiting{what="outbox"} 0');
+    await eventually(nothingWaits, { what: "the echo of the answer" });
     const { text } = await get("/metrics");
     expect(text).toMatch(/^clevernet_events_received_total [1-9]/m);
     expect(text).toContain('clevernet_model_call_duration_seconds_count{model="scripted",outcome="done"} 1');
     expect(text).toContain('clevernet_model_tokens_total{model="scripted",kind="prompt"} 1000');
-    expect(text).toContain('clevernet_waiting{what="outbox"} 0');
     expect(text).toContain("clevernet_database_up 1");
     expect(text).toMatch(/^clevernet_homeserver_requests_total\{status="200"\} [1-9]/m);
     expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds /m);
