@@ -32,7 +32,7 @@ export const pendingIn = (database: Database, roomId: RoomId, limit = 100): Prom
   );
 
 /** Of more events, to store them and to read them back takes less time. */
-const fewEvents = 3;
+const fewEvents = 5;
 
 /**
  * Stores what is new among pushed events, in the order given, in one statement. A few are handed back as they wait.
