@@ -35,8 +35,6 @@ export async function startBridge(
   const stop = async (): Promise<void> => {
     for (const one of stops.splice(0).reverse()) await one();
   };
-  const failed = new AbortController();
-  stops.push(() => failed.abort());
   try {
     const begun = Promise.withResolvers<void>();
     const opening = openDatabase(config.database, begun.resolve);
@@ -68,6 +66,7 @@ export async function startBridge(
     // It looks for a homeserver that is away from the first request on.
     stops.push(() => parts.watch.stop());
 
+    const failed = new AbortController();
     const ended = AbortSignal.any([aborted, failed.signal]);
     const insist = <Result>(ask: () => Promise<Result>) => untilAnswered(ask, clock, log, ended);
     const welcome = async (): Promise<void> => {
@@ -86,7 +85,10 @@ export async function startBridge(
       await service.listen(config.bridge.host, config.bridge.port);
       stops.push(() => service.close());
     };
-    await Promise.all([welcome(), prepare()]);
+    const prepared = prepare();
+    prepared.catch(() => failed.abort());
+    // What is begun is over before anything is ended because of an error.
+    await welcome().finally(() => prepared);
     stops.push(() => parts.doorbell.stop());
     void parts.doorbell.ring();
     for (const agent of await directory.all()) await insist(() => introduce(agent, client, directory));
