@@ -201,7 +201,7 @@ onEachDatabase((database) => {
       await operations().decide(id, "approved", by);
       const open = await claim(conversation);
       expect(open.id).toBe(other.id);
-      const waiting = await turns().commit(open, { n: 0, name: "x", result: {}, ends: true });
+      const { waiting } = await turns().commit(open, { n: 0, name: "x", result: {}, ends: true });
       expect(waiting).toEqual([conversation]);
       const elsewhere = await opened({ ...conversation, roomId: newRoom() });
       expect(await turns().claim(conversation, 1)).toBe("busy");
