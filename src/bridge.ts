@@ -65,6 +65,7 @@ export async function startBridge(
     const { service, client, directory } = parts;
     // It looks for a homeserver that is away from the first request on.
     stops.push(() => parts.watch.stop());
+    stops.push(() => service.close());
 
     const failed = new AbortController();
     const ended = AbortSignal.any([aborted, failed.signal]);
@@ -83,7 +84,6 @@ export async function startBridge(
       ]);
       for (const { roomId, userId, membership } of memberships) service.remember(roomId, userId, membership);
       await service.listen(config.bridge.host, config.bridge.port);
-      stops.push(() => service.close());
     };
     const prepared = prepare();
     prepared.catch(() => failed.abort());
