@@ -90,8 +90,9 @@ export class Turns {
    * nothing to do. `elsewhere`: there is, but another process works in the conversation. `busy`: somebody else has just
    * opened a turn there, or the agent is paused, or works in as many conversations as it may.
    *
-   * Those who claim for the same agent stand in line at its row. Each has a snapshot of before, so that whatever another
-   * may have changed meanwhile is read again: by a lock, or in `may_open_turn` by a snapshot of its own.
+   * Those who claim for the same agent stand in line, and not at its row, which a statement that waited for it could not
+   * update without a deadlock. Each has a snapshot of before, so that whatever another may have changed meanwhile is read
+   * again: by a lock, or in `may_open_turn` by a snapshot of its own.
    */
   async claim(
     { agent, roomId }: Conversation,
@@ -99,8 +100,10 @@ export class Turns {
   ): Promise<ClaimedTurn | "idle" | "elsewhere" | "busy"> {
     const [row] = await this.#database.run(
       (sql) => sql<ClaimRow[]>`
-        with agent as (
-          select name from agents where name = ${agent} and paused_at is null and deleted_at is null for no key update
+        with line as materialized (
+          select pg_advisory_xact_lock(hashtextextended(${`claims of ${agent}`}, 0))
+        ), agent as (
+          select name from line, agents where name = ${agent} and paused_at is null and deleted_at is null
         ), open as (
           select * from turns
           where agent = ${agent} and room_id = ${roomId} and state = 'running' and exists (select 1 from agent)
@@ -119,8 +122,8 @@ export class Turns {
           order by id limit ${eventsPerTurn} for update
         ), admitted as (
           update agents set turns = turns + (select count(*) from (select 1 from unread limit 1) new), last_turn_at = now()
-          where name = ${agent} and (exists (select 1 from ready) or exists (select 1 from unread))
-            and may_open_turn(name, ${roomId}, ${maxConcurrent})
+          where name = ${agent} and paused_at is null and deleted_at is null
+            and (exists (select 1 from ready) or exists (select 1 from unread)) and may_open_turn(name, ${roomId}, ${maxConcurrent})
           returning turns
         ), resumed as (
           update turns set epoch = epoch + 1, runner = ${this.session}, state = 'running'

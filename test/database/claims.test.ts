@@ -89,6 +89,19 @@ describe.skipIf(postgresMissing)("turns that several processes claim", () => {
       }
     });
 
+    it("are claimed for ten rooms of an agent side by side, and nobody waits in a circle", async () => {
+      const { agent } = await newConversation();
+      const work = async (turns: Turns) => {
+        const conversation = { agent, roomId: newRoom() };
+        for (let round = 0; round < 30; round++) {
+          await wake(database, conversation);
+          const claim = await turns.claim(conversation, 4);
+          if (isTurn(claim)) await turns.close(claim, "cancelled", "enough");
+        }
+      };
+      await Promise.all(Array.from({ length: 5 }, () => both.map(work)).flat());
+    });
+
     it("take each wake once, also where one turn ends while another is claimed", async () => {
       const conversation = await newConversation();
       const [one, two] = both;
