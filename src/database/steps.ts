@@ -94,8 +94,8 @@ interface Committed {
 }
 
 /**
- * Writes a step, or several, with everything that follows from them, in one statement. Throws `Fenced` when the turn is no longer this
- * runner's. Safe to repeat: what this runner has written already stays.
+ * Writes a step, or several, with everything that follows from them, in one statement. Throws `Fenced` when the turn is
+ * no longer this runner's. Safe to repeat: what this runner has written already stays.
  */
 export async function commitSteps(
   database: Database,
