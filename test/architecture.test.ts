@@ -11,11 +11,11 @@ const rings: readonly Readonly<Record<string, string>>[] = [
   // Pure: no I/O.
   { lib: "pino yaml zod node:async_hooks node:crypto node:timers/promises" },
   { lmml: "lib fast-xml-parser" },
-  { context: "lib lmml" },
+  { context: "lib lmml lru-cache" },
   // Doors: one outside system each.
   {
     database:
-      "lib type:context postgres @electric-sql/pglite zod node:fs node:fs/promises node:module node:path node:stream node:stream/promises node:v8 node:worker_threads node:zlib",
+      "lib type:context postgres @electric-sql/pglite lru-cache zod node:fs node:fs/promises node:module node:path node:stream node:stream/promises node:v8 node:worker_threads node:zlib",
     matrix:
       "lib matrix-appservice-bridge express markdown-it sanitize-html yaml zod node:crypto node:fs/promises node:http node:net node:path",
     media: "lib sharp",
@@ -25,7 +25,7 @@ const rings: readonly Readonly<Record<string, string>>[] = [
   },
   // The mind: files, then how an agent works, then what brings events to it.
   { vfs: "lib lmml database file-type mime-types re2js node:timers/promises" },
-  { agent: "lib lmml context database matrix media model type:compute vfs cron-parser luxon node-cron zod" },
+  { agent: "lib lmml context database matrix media model type:compute vfs cron-parser lru-cache luxon node-cron zod" },
   {
     routing: "lib lmml context database matrix media vfs agent",
     // Edges: what agents do, what they notice, what people see.

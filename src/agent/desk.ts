@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { historyHeight, historyWindowId } from "../context/room.ts";
 import type { FileView, RoomView, WindowChange, WindowView } from "../context/types.ts";
 import {
@@ -14,7 +15,6 @@ import type { Database } from "../database/connection.ts";
 import { Past } from "../database/past.ts";
 import { type DeskFile, type DeskRows, type Reading, type Seat, type WindowRow, Windows } from "../database/windows.ts";
 import type { EventId, RoomId } from "../lib/ids.ts";
-import { Kept } from "../lib/kept.ts";
 import { parse } from "../lmml/parse.ts";
 import { formatPath, parsePath, type ShareName } from "../vfs/path.ts";
 import type { Store } from "../vfs/store.ts";
@@ -72,7 +72,7 @@ export class Desks {
   readonly #stores: Readonly<Partial<Record<ShareName, Store>>>;
   readonly #guides: Guides;
   readonly #past: Past;
-  readonly #contents = new Kept<string, WholeContent>(contentCharsKept);
+  readonly #contents = new LRUCache<string, WholeContent>({ maxSize: contentCharsKept });
 
   constructor(database: Database, stores: Readonly<Partial<Record<ShareName, Store>>>, guides: Guides) {
     this.#windows = new Windows(database);
@@ -197,7 +197,8 @@ export class Desks {
     const [read] = (await this.#stores[file.share as ShareName]?.read([file])) ?? [];
     if (!read) return empty;
     const content = textContent(read.text ?? "");
-    return this.#contents.keep(keyOf(read), content, content.chars);
+    this.#contents.set(keyOf(read), content, { size: content.chars + 1 });
+    return content;
   }
 }
 

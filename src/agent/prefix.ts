@@ -1,3 +1,5 @@
+import { LRUCache } from "lru-cache";
+
 /** Characters that are compared as one. */
 const block = 128;
 const offset = 0x811c9dc5;
@@ -7,7 +9,7 @@ const remembered = 2_000;
 
 /** Measures how much of what a call sends was the same in the conversation's previous call: what a provider may cache. */
 export class PrefixMeter {
-  readonly #last = new Map<string, Int32Array>();
+  readonly #last = new LRUCache<string, Int32Array>({ max: remembered });
 
   /** `sent`: texts, one after the other. Lengths in characters; the common beginning is rounded down to whole blocks. */
   measure(conversation: string, sent: readonly string[]): { promptChars: number; prefixChars: number } {
@@ -15,10 +17,7 @@ export class PrefixMeter {
     const before = this.#last.get(conversation) ?? new Int32Array();
     let same = 0;
     while (same < blocks.length && same < before.length && blocks[same] === before[same]) same += 1;
-    this.#last.delete(conversation);
     this.#last.set(conversation, blocks);
-    const [oldest] = this.#last.keys();
-    if (this.#last.size > remembered && oldest !== undefined) this.#last.delete(oldest);
     return { promptChars: sent.reduce((chars, text) => chars + text.length, 0), prefixChars: same * block };
   }
 }

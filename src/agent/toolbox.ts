@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import { UserError } from "../lib/errors.ts";
 import { digest } from "../lib/ids.ts";
@@ -22,7 +23,7 @@ const offersKept = 64;
 /** All tools there are, and which of them an agent has. */
 export class Toolbox {
   readonly #tools: readonly AnyTool[];
-  readonly #offers = new Map<string, Offer>();
+  readonly #offers = new LRUCache<string, Offer>({ max: offersKept });
 
   constructor(tools: readonly AnyTool[]) {
     this.#tools = tools.toSorted((a, b) => a.name.localeCompare(b.name));
@@ -47,10 +48,7 @@ export class Toolbox {
     const tools = this.of(agent, names);
     const key = [agent.suffix, ...tools.map(({ name }) => name)].join(" ");
     const offer = this.#offers.get(key) ?? offerOf(agent, tools);
-    this.#offers.delete(key);
     this.#offers.set(key, offer);
-    const [oldest] = this.#offers.keys();
-    if (this.#offers.size > offersKept && oldest !== undefined) this.#offers.delete(oldest);
     return offer;
   }
 

@@ -1,4 +1,4 @@
-import { Kept } from "../lib/kept.ts";
+import { LRUCache } from "lru-cache";
 import { type Element, element } from "../lmml/element.ts";
 import { lasting, render } from "../lmml/render.ts";
 import type { Allotment } from "./budget.ts";
@@ -22,7 +22,7 @@ const absent: Part<undefined> = { wanted: 0, cut: () => undefined };
 const noRoom = { history: [], members: [], newEvents: [] };
 
 /** Guides are long, and seldom others than before. */
-const guides = new Kept<string, Part<Element>>(guideCharsKept);
+const guides = new LRUCache<string, Part<Element>>({ maxSize: guideCharsKept });
 
 const guidePart = ({ title, text }: World["guides"][number]): Part<Element> => {
   const key = `${title}\n${text}`;
@@ -31,7 +31,8 @@ const guidePart = ({ title, text }: World["guides"][number]): Part<Element> => {
   const part = textPart(text, 0, (shown, truncated) =>
     lasting(element("agentGuide", { title: clip(title), truncated }, shown)),
   );
-  return guides.keep(key, part, key.length);
+  guides.set(key, part, { size: key.length });
+  return part;
 };
 
 /** Everything in the world that can be cut. A part of no room is empty. */

@@ -1,4 +1,4 @@
-import { Kept } from "../lib/kept.ts";
+import { LRUCache } from "lru-cache";
 
 /** A row as a statement gives it to somebody who does not know it. */
 export interface Versioned<Row> {
@@ -23,13 +23,13 @@ const idsMax = 300_000;
  * same object.
  */
 export class KnownRows<Row> {
-  readonly #rows: Kept<number, Versioned<Row>>;
-  readonly #read = new Kept<string, readonly number[]>(idsMax);
+  readonly #rows: LRUCache<number, Versioned<Row>>;
+  readonly #read = new LRUCache<string, readonly number[]>({ maxSize: idsMax });
   readonly #sizeOf: (row: Row) => number;
 
   /** @param sizeMax of all rows together, by `sizeOf` */
   constructor(sizeMax: number, sizeOf: (row: Row) => number) {
-    this.#rows = new Kept(sizeMax);
+    this.#rows = new LRUCache({ maxSize: sizeMax });
     this.#sizeOf = sizeOf;
   }
 
@@ -44,7 +44,7 @@ export class KnownRows<Row> {
 
   /** All rows that the reader is given now, in the order of `ids`: those of `known`, and what the statement sent. */
   give(reader: string, known: Known<Row>, ids: readonly number[], sent: readonly Versioned<Row>[]): Row[] {
-    this.#read.keep(reader, ids, ids.length);
+    this.#read.set(reader, ids, { size: ids.length + 1 });
     const fresh = new Map(sent.map((row) => [row.id, this.#keep(row)]));
     return ids.map((id) => {
       const row = fresh.get(id) ?? known.rows.get(id);
@@ -56,6 +56,7 @@ export class KnownRows<Row> {
   #keep(sent: Versioned<Row>): Row {
     const kept = this.#rows.get(sent.id);
     if (kept?.version === sent.version) return kept.row;
-    return this.#rows.keep(sent.id, sent, this.#sizeOf(sent.row)).row;
+    this.#rows.set(sent.id, sent, { size: this.#sizeOf(sent.row) });
+    return sent.row;
   }
 }
