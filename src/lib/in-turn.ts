@@ -2,6 +2,16 @@
 export class InTurn<Key> {
   readonly #last = new Map<Key, Promise<unknown>>();
 
+  /** Whether a job with this key runs or waits. */
+  isBusy(key: Key): boolean {
+    return this.#last.has(key);
+  }
+
+  /** Resolves when no job runs or waits. */
+  async idle(): Promise<void> {
+    while (this.#last.size > 0) await Promise.allSettled(this.#last.values());
+  }
+
   /** Resolves or rejects as the job does, which begins when those before it have ended, however they did. */
   async run<Result>(keys: readonly Key[], job: () => Promise<Result>): Promise<Result> {
     const before = keys.flatMap((key) => this.#last.get(key) ?? []);
