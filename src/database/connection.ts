@@ -2,6 +2,7 @@ import postgres from "postgres";
 import { after, systemClock } from "../lib/clock.ts";
 import { messageOf, UserError } from "../lib/errors.ts";
 import { openEmbedded } from "./embedded.ts";
+import { planning } from "./planning.ts";
 import { textArray } from "./text-array.ts";
 
 export type Sql = postgres.Sql<{ bigint: number }>;
@@ -74,9 +75,13 @@ export async function openDatabase(location: DatabaseLocation, onBegun?: () => v
   } else {
     // Asked for array types after connecting, a server that goes away ends the process by an unhandled rejection.
     const types = { ...options.types, textArray };
-    // Planning a statement anew for its parameters takes longer than most take to run.
-    const connection = { plan_cache_mode: "force_generic_plan" };
-    sql = postgres(location.url, { ...options, types, connection, fetch_types: false, max: 10 }) as unknown as Sql;
+    sql = postgres(location.url, {
+      ...options,
+      types,
+      connection: planning,
+      fetch_types: false,
+      max: 10,
+    }) as unknown as Sql;
     await sql`select 1`.catch((error: unknown) => {
       throw new UserError(
         `database.url: PostgreSQL does not answer at ${withoutPassword(location.url)}: ${messageOf(error)}. ` +

@@ -4,6 +4,7 @@ import { flushCompileCache } from "node:module";
 import { setFlagsFromString } from "node:v8";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
+import { planning } from "./planning.ts";
 
 // The embedded PostgreSQL, in a thread of its own so that a long query does not stop the event loop.
 // It is handed whole batches of the wire protocol and answers with the bytes that came back.
@@ -26,12 +27,12 @@ setFlagsFromString("--wasm-tiering-budget=250000000");
 const { dataDir } = workerData as { dataDir: string };
 const database = await PGlite.create({
   dataDir,
-  // Statements are few and always the same: each is planned once. What is not in memory is in the system's cache.
+  // What is not in memory is in the system's cache.
   postgresqlconf: [
     "shared_buffers = 16MB",
     "max_wal_size = 256MB",
-    "plan_cache_mode = force_generic_plan",
     "random_page_cost = 1.1",
+    ...Object.entries(planning).map(([name, value]) => `${name} = ${value}`),
   ],
 });
 

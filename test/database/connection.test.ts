@@ -19,6 +19,13 @@ import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 const migrations = (await readdir(new URL("../../migrations/", import.meta.url))).sort();
 
 onEachDatabase((database, kind) => {
+  it("a plan that was made while its table was almost empty reads it by an index", async () => {
+    const plan = await database().sql.unsafe(
+      "explain (generic_plan) select 1 from events where replaces = $1 or redacts = $2",
+    );
+    expect(JSON.stringify(plan)).not.toContain("Seq Scan");
+  });
+
   describe("parameters", () => {
     const echo = async (text: string): Promise<unknown> => {
       const [row] = await database().sql`select ${text}::text as text`;
