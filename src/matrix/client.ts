@@ -225,7 +225,8 @@ export class MatrixClient {
     const intent = this.#bridge.getIntent(userId);
     try {
       await intent.setDisplayName(displayName);
-      if (avatar !== null) await intent.setAvatarUrl(avatar);
+      // The empty address takes away the one that was there.
+      await intent.setAvatarUrl(avatar ?? "");
     } catch (thrown) {
       throw new HomeserverError(`profile of ${userId}`, thrown);
     }
