@@ -126,9 +126,7 @@ function withField(
   text: string,
   where: string,
 ): Readonly<Record<string, unknown>> {
-  const readings = [asJson(text), text, text.split(",").map((part) => part.trim())].filter(
-    (reading) => reading !== undefined,
-  );
+  const readings = text === "null" ? [null] : readingsOf(text);
   let refusal: unknown;
   for (const reading of readings) {
     const changed = { ...fields, [field]: reading };
@@ -144,6 +142,9 @@ function withField(
   parseAgentSettings(rest, where);
   return rest;
 }
+
+const readingsOf = (text: string): unknown[] =>
+  [asJson(text), text, text.split(",").map((part) => part.trim())].filter((reading) => reading !== undefined);
 
 function asJson(text: string): unknown {
   try {
