@@ -2,7 +2,6 @@ import type { RoomView } from "../context/types.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { RoomRow, Seen } from "../database/sight.ts";
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
-import { powerOf, readPowerLevels } from "../matrix/state.ts";
 import { timelineEntry } from "./timeline.ts";
 
 /** Events that stand as new in one turn. */
@@ -40,7 +39,7 @@ export function roomViews({ rooms, events, members }: Seen, looking: Looking): R
       closed: !row.readable,
       members: present.map((member) => ({
         userId: member.userId,
-        admin: admins.includes(member.userId) || isRoomAdmin(row, member.userId),
+        admin: admins.includes(member.userId),
         you: member.userId === userId,
       })),
       memberCount: present[0]?.total ?? 0,
@@ -94,7 +93,3 @@ const nameFromMembers = (members: readonly { userId: UserId; displayName: string
     .slice(0, 3)
     .map((member) => member.displayName ?? member.userId)
     .join(", ");
-
-/** Power level 100 or more, or above all levels. */
-const isRoomAdmin = (row: RoomRow, userId: UserId): boolean =>
-  row.creator === userId || powerOf(readPowerLevels(row.powerLevels ?? {}), userId) >= 100;

@@ -114,6 +114,7 @@ export interface WindowView {
 
 export interface RoomMember {
   readonly userId: UserId;
+  /** One of those who run the bridge; power in the room is nothing to be trusted. */
   readonly admin: boolean;
   readonly you: boolean;
 }

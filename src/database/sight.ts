@@ -37,10 +37,6 @@ export interface RoomRow {
   readonly seenPosition: number;
   readonly shownEvents: number;
   readonly shownChars: number;
-  /** Content of `m.room.power_levels`. */
-  readonly powerLevels: Record<string, unknown> | null;
-  /** Stands above all power levels: who made the room, from version 12 on. */
-  readonly creator: UserId | null;
   /** How many rooms there are in all. */
   readonly total: number;
 }
@@ -199,12 +195,11 @@ export class Sights {
       select (select to_json(audience) from present) as audience,
         (select coalesce(json_agg(json_build_object(
           'roomId', room_id, 'direct', direct, 'readable', readable, 'seenPosition', seen, 'total', total,
-          'shownEvents', shown_events, 'shownChars', shown_chars, 'creator', room_creator(room_id),
+          'shownEvents', shown_events, 'shownChars', shown_chars,
           'name', coalesce(
             (select nullif(content->>'name', '') from room_state s where s.room_id = known.room_id and s.type = 'm.room.name'),
             (select content->>'alias' from room_state s where s.room_id = known.room_id and s.type = 'm.room.canonical_alias')),
           'encrypted', exists (select 1 from room_state s where s.room_id = known.room_id and s.type = 'm.room.encryption'),
-          'powerLevels', (select content from room_state s where s.room_id = known.room_id and s.type = 'm.room.power_levels'),
           'unread', (select count(*) from (
             select 1 from events e where e.room_id = known.room_id and e.shown and e.position > known.seen and e.sender <> ${userId}
             limit 1000) u)

@@ -119,6 +119,14 @@ describe("security", () => {
     expect(body).toContain(`it needs the right to operate, and those it is done for (${ben.id}) have: chat`);
   });
 
+  it("an agent is shown those as admins who run the bridge, and not whoever made the room", async () => {
+    const admin = await stage.user("admin");
+    const request = await ask(await stage.room(ann, [admin], ["helper"]), "who runs this?");
+    const marked = all(chatInterface(request), "roomMember").filter(({ attributes }) => attributes.admin);
+    expect(marked.map(({ attributes }) => attributes.userId)).toEqual([admin.id]);
+    expect(all(chatInterface(request), "systemAdmin").map(textOf)).toEqual([admin.id]);
+  });
+
   describe("LMML from strangers is inert text", () => {
     it("in a message", async () => {
       const question = `${attack} what now?`;
