@@ -8,6 +8,8 @@ const main = join(import.meta.dirname, "../../src/main.ts");
 const compiled = join(import.meta.dirname, "../../node_modules/.cache/compiled");
 const options = ["--max-semi-space-size=4", "--import", join(import.meta.dirname, "end-with-stdin.ts")];
 
+const memory = { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "131072" };
+
 /** The bridge as an operator runs it, a process of its own: it can be killed at any moment and started again. */
 export class BridgeProcess {
   /** What it has logged, all its lives together. */
@@ -38,7 +40,7 @@ export class BridgeProcess {
     await this.beforeStart();
     const child = spawn(process.execPath, [...options, main, "start", "--config", this.#configFile], {
       stdio: ["pipe", "pipe", "pipe"],
-      env: { ...process.env, NODE_COMPILE_CACHE: compiled, MALLOC_ARENA_MAX: "1", ...this.#env },
+      env: { ...process.env, NODE_COMPILE_CACHE: compiled, ...memory, ...this.#env },
     });
     this.#child = child;
     for (const stream of [child.stdout, child.stderr]) {
