@@ -1,3 +1,4 @@
+import { hearsAll } from "../agent/attention.ts";
 import type { Scene, Sensor } from "../agent/sensor.ts";
 import { addressedByName } from "../matrix/message.ts";
 
@@ -28,8 +29,5 @@ async function isMeant(scene: Scene): Promise<boolean> {
   const byAgent = agentsHere.some((other) => other.userId === scene.event.sender);
   if (reply === "mention" || (byAgent && reply !== "always")) return false;
   if (message.threadId !== undefined && (await scene.spokeIn(message.threadId))) return true;
-  if (reply === "always") return true;
-  const alone = agentsHere.length === 1 && room.humans === 1;
-  const direct = room.humans <= 1 && room.agents.some((one) => one.userId === agent.userId && one.direct);
-  return alone || direct;
+  return hearsAll(agent, room, agentsHere.length);
 }

@@ -53,6 +53,14 @@ describe("commands", () => {
       expect(status).toContain(fact);
   });
 
+  it("!start greets, and says what the agent answers in this room", async () => {
+    expect(await command("!start")).toMatch(
+      /^Hello! \*\*helper\*\* \(@agent_helper:.* answers what mentions it, .*`!help`/s,
+    );
+    const direct = await stage.directRoom(ann);
+    expect(await command("!start", { where: direct })).toContain("answers everything that you say here");
+  });
+
   it("!say makes the agent speak", async () => {
     await ann.say(room, "!say good **evening**, all");
     const { sender } = await ben.waitForMessage(room, ({ body }) => body === "good **evening**, all");
@@ -141,6 +149,13 @@ describe("commands", () => {
     const messages = await ann.messages(room);
     expect(messages.filter(isReplyTo(id)).filter(({ sender }) => sender !== ann.id)).toEqual([]);
     expect((await spoken()).filter((body) => !before.includes(body) && !body.startsWith("!"))).toEqual([]);
+  });
+
+  it("!set holds until the bridge starts again", async () => {
+    await command("!set 240");
+    await stage.bridge.stop();
+    await stage.bridge.start();
+    expect(await command("!status")).toContain("wakes by itself: never");
   });
 
   it("leave nothing unfinished, and nothing sent twice or out of order", () => stage.check());
