@@ -110,7 +110,10 @@ export async function startBridge(
     await parts.keeper.start();
     stops.push(() => parts.schedules.stop());
     parts.schedules.start();
-    stops.push(() => parts.router.stop());
+    stops.push(() => {
+      parts.underWay.close();
+      return parts.router.stop();
+    });
     await parts.router.start();
     stops.push(() => parts.mediaKeeper.stop());
     parts.mediaKeeper.start();

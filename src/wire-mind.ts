@@ -1,4 +1,5 @@
 import { BudgetBook } from "./agent/budget.ts";
+import { CommandsUnderWay } from "./agent/commands-under-way.ts";
 import { definitionCheck } from "./agent/definition.ts";
 import { Desks } from "./agent/desk.ts";
 import { Guides } from "./agent/guides.ts";
@@ -94,6 +95,7 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
     uploads: new Uploads(database),
     view,
     toolbox,
+    underWay: new CommandsUnderWay(),
     subAgents,
     prefixes: new PrefixMeter(),
     renders: new Renders(database),

@@ -17,6 +17,7 @@ import type { Log } from "../lib/log.ts";
 import type { FileSystemParts } from "../vfs/file-system.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
 import type { BudgetBook } from "./budget.ts";
+import type { CommandsUnderWay } from "./commands-under-way.ts";
 import type { MeteredModel } from "./metered-model.ts";
 import type { PrefixMeter } from "./prefix.ts";
 import type { Rights } from "./rights.ts";
@@ -50,6 +51,7 @@ export interface Mind {
   readonly renders: Renders;
   readonly view: View;
   readonly toolbox: Toolbox;
+  readonly underWay: CommandsUnderWay;
   readonly subAgents: SubAgents;
   readonly prefixes: PrefixMeter;
   readonly model: MeteredModel;

@@ -57,7 +57,7 @@ export async function examine({ tool, input, todo }: OperationRequest, context: 
 
 /** How an operation has ended, and what its caller is told. */
 export interface Ended {
-  readonly state: "done" | "failed" | "refused" | "expired" | "unknown";
+  readonly state: "done" | "failed" | "refused" | "expired" | "interrupted" | "unknown";
   readonly outcome: ToolOutcome;
   /** Why it is not done. */
   readonly error?: string;

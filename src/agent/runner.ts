@@ -104,19 +104,23 @@ export class TurnRunner {
   }
 
   /**
-   * The same for a person's command or reaction: whoever a turn works for may stop it, and whoever may operate.
-   * @throws UserError where there are turns, and the person may stop none of them
+   * The same for a person's command or reaction, which also ends what people's commands have the agent do: whoever it is
+   * done for may stop it, and whoever may operate. Returns whether there was anything.
+   * @throws UserError where there is, and the person may stop nothing of it
    */
-  async stopFor(conversation: Conversation, { userId, level }: { userId: UserId; level: Level }): Promise<OpenTurn[]> {
-    const left: OpenTurn[] = [];
-    const stopped = await this.stop(conversation, userId, (turn) => {
-      const may = turn.requesters.includes(userId) || includesLevel(level, "operate");
-      if (!may) left.push(turn);
-      return may;
-    });
-    if (stopped.length > 0 || left.length === 0) return stopped;
-    const others = [...new Set(left.flatMap(({ requesters }) => requesters))].join(", ") || "others";
-    throw new UserError(`This turn works for ${others}. To stop it you need the right to operate; you have: ${level}.`);
+  async stopFor(conversation: Conversation, { userId, level }: { userId: UserId; level: Level }): Promise<boolean> {
+    const left: (readonly UserId[])[] = [];
+    const may = (requesters: readonly UserId[]): boolean => {
+      const allowed = requesters.includes(userId) || includesLevel(level, "operate");
+      if (!allowed) left.push(requesters);
+      return allowed;
+    };
+    const commands = this.#mind.underWay.stop(conversation, userId, (requester) => may([requester]));
+    const turns = await this.stop(conversation, userId, ({ requesters }) => may(requesters));
+    if (commands > 0 || turns.length > 0) return true;
+    if (left.length === 0) return false;
+    const others = [...new Set(left.flat())].join(", ") || "others";
+    throw new UserError(`This is done for ${others}. To stop it you need the right to operate; you have: ${level}.`);
   }
 
   /** Lets running turns end by themselves for `graceMs`, then leaves them to whoever comes next. */

@@ -22,12 +22,18 @@ const waitingColumns = (sql: Sql, overtaken: Fragment) => sql`
 const changedIn = (sql: Sql, table: string) =>
   sql`exists (select 1 from ${sql(table)} later where later.replaces = e.event_id or later.redacts = e.event_id)`;
 
-/** A room's events that wait to be routed, in order of arrival. */
-export const pendingIn = (database: Database, roomId: RoomId, limit = 100): Promise<Waiting[]> =>
+/** A room's events that wait to be routed, in order of arrival, but for those that are given as being routed. */
+export const pendingIn = (
+  database: Database,
+  roomId: RoomId,
+  limit = 100,
+  underWay: readonly number[] = [],
+): Promise<Waiting[]> =>
   database.run(
     (sql) => sql<Waiting[]>`
       select ${waitingColumns(sql, changedIn(sql, "events"))}
-      from (select * from events where room_id = ${roomId} and routed_at is null order by seq limit ${limit}) e
+      from (select * from events where room_id = ${roomId} and routed_at is null
+        and seq::text <> all (${underWay.map(String)}::text[]) order by seq limit ${limit}) e
       order by e.seq`,
   );
 

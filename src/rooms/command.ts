@@ -9,13 +9,14 @@ import {
   readCommandLine,
   wordsFor,
 } from "../agent/command-line.ts";
+import { interrupted, Stopped } from "../agent/interruption.ts";
 import { describe, type Ended, examine, operate, refused, resultText, unknown } from "../agent/operation.ts";
 import { includesLevel } from "../agent/permissions.ts";
 import { utter } from "../agent/speech.ts";
 import { marked } from "../agent/taint.ts";
 import type { AnyTool, ToolOutcome } from "../agent/tool.ts";
 import { toolContext } from "../agent/tool-context.ts";
-import { inputOf, takeApart } from "../agent/toolbox.ts";
+import { type Arguments, inputOf, takeApart } from "../agent/toolbox.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { RoomContext } from "../database/rooms.ts";
@@ -37,6 +38,10 @@ interface Given {
   readonly agentsHere: readonly Agent[];
 }
 
+/** Only where its process ended before it was answered can somebody have edited it. */
+const edited =
+  "This command was edited before it was answered, and the bridge was interrupted meanwhile. What was done of it is not known, and it is not carried out again. Look before you write it anew.";
+
 const isTool = (form: AnyCommand | AnyTool): form is AnyTool => "set" in form;
 
 /** People's commands: a human's own `m.text` that begins with the prefix. */
@@ -49,15 +54,22 @@ export class Commands {
     this.#services = services;
   }
 
+  /** Whether a human's `m.text` with this body is one, or would be if they might talk here. */
+  readonly isOne = (body: string): boolean => {
+    const { prefix } = this.#services;
+    return body.startsWith(prefix) && /^\p{L}/u.test(body.slice(prefix.length));
+  };
+
   /** Answers in the room; `undefined` when the message is no command, or by somebody who may not even talk here. */
   readonly handle = async (given: Given): Promise<Pick<Effects, "outbox" | "wakes" | "operation"> | undefined> => {
     const { prefix, rights } = this.#services;
     const { body } = given.message;
-    if (!body.startsWith(prefix) || !/^\p{L}/u.test(body.slice(prefix.length))) return undefined;
+    if (!this.isOne(body)) return undefined;
     const level = await rights.of(given.event.sender);
     if (!includesLevel(level, "chat")) return undefined;
     let answer: Answer;
     try {
+      if (given.event.editedAt !== null) throw new UserError(edited);
       const { agents, line } = whoIsMeant(given.agentsHere, body.slice(prefix.length).trim());
       const context = { ...this.#services, ...given, level, agents, commands: this.#commands };
       answer = await this.#answer(context, line);
@@ -152,8 +164,22 @@ function readLine(form: Commandable, line: string, prefix: string, input = form.
 
 /** An operation like a model's, through the same gate; it is recorded with all that follows from the command. */
 async function runTool(agent: Agent, tool: AnyTool, line: string, context: CommandContext): Promise<Answer> {
-  const { clock, event, message, operations, prefix } = context;
-  const { input, todo } = takeApart(readLine(tool, line, prefix, inputOf(tool)));
+  const { event, prefix, underWay } = context;
+  const given = takeApart(readLine(tool, line, prefix, inputOf(tool)));
+  const command = { requester: event.sender, repeatable: tool.repeatable };
+  return underWay.run({ agent: agent.name, roomId: event.roomId }, command, (signal) =>
+    carryOut(agent, tool, given, context, signal),
+  );
+}
+
+async function carryOut(
+  agent: Agent,
+  tool: AnyTool,
+  { input, todo }: Arguments,
+  context: CommandContext,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { clock, event, message, operations } = context;
   const request = { tool, input, todo };
   const origin = {
     agent,
@@ -166,7 +192,7 @@ async function runTool(agent: Agent, tool: AnyTool, line: string, context: Comma
     sources: [event.roomId],
     taint: [],
     todo,
-    signal: new AbortController().signal,
+    signal,
   };
   const started = clock.monotonic();
   const forTool = await toolContext(context, origin);
@@ -174,11 +200,11 @@ async function runTool(agent: Agent, tool: AnyTool, line: string, context: Comma
   const call = describe(request, kind, origin);
   // What must not be repeated is recorded when it begins: found there, it was under way when its process died.
   const found = tool.repeatable ? undefined : await operations.begin(call, { agent: agent.name, roomId: event.roomId });
-  const carryOut = async (): Promise<Ended> => {
+  const end = async (): Promise<Ended> => {
     if (found !== undefined) return unknown;
     return verdict.decision === "run" ? operate(request, kind, forTool) : refused(tool, verdict.reason);
   };
-  const { state, outcome, error } = await carryOut();
+  const { state, outcome, error } = await end().catch(stopped);
   const row = tool.repeatable ? call : { key: call.key };
   const record = { ...row, state, result: resultText(outcome), milliseconds: clock.monotonic() - started };
   const sources = [event.roomId, ...(outcome.sources ?? [])];
@@ -189,6 +215,11 @@ async function runTool(agent: Agent, tool: AnyTool, line: string, context: Comma
     wakes: outcome.wakes ?? [],
     operation: { ...record, ...(error !== undefined && { error }), agent: agent.name, sources },
   };
+}
+
+function stopped(error: unknown): Ended {
+  if (!(error instanceof Stopped)) throw error;
+  return { state: "interrupted", outcome: { result: interrupted(error.message) }, error: error.message };
 }
 
 function textOf({ result, verbatim }: ToolOutcome, spoken: boolean): string {

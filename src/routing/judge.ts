@@ -18,13 +18,17 @@ import { isShownState, project } from "./project.ts";
 import type { Reactions } from "./reactions.ts";
 import type { Throttle } from "./throttle.ts";
 
-/** A human's own message that begins like a command. Answers with what follows from it, or `undefined` if it is none. */
-type CommandHandler = (command: {
-  readonly event: StoredEvent;
-  readonly message: Message;
-  readonly room: RoomContext;
-  readonly agentsHere: readonly Agent[];
-}) => Promise<Pick<Effects, "outbox" | "wakes" | "operation"> | undefined>;
+interface CommandHandler {
+  /** Whether a human's own message with this body may be a command. */
+  isOne(body: string): boolean;
+  /** Answers with what follows from it, or `undefined` if it is none. */
+  handle(command: {
+    readonly event: StoredEvent;
+    readonly message: Message;
+    readonly room: RoomContext;
+    readonly agentsHere: readonly Agent[];
+  }): Promise<Pick<Effects, "outbox" | "wakes" | "operation"> | undefined>;
+}
 
 export interface JudgeParts {
   readonly events: Events;
@@ -33,7 +37,7 @@ export interface JudgeParts {
   readonly directory: AgentDirectory;
   readonly rights: Rights;
   readonly sensors: readonly Sensor[];
-  readonly command: CommandHandler;
+  readonly commands: CommandHandler;
   readonly reactions: Pick<Reactions, "react" | "reply">;
   readonly throttle: Throttle;
   readonly bot: Bot;
@@ -65,6 +69,12 @@ export class Judge {
   /** Agents and the bot are never ignored. */
   readonly ignores = async (userId: UserId): Promise<boolean> =>
     this.kindOf(userId) === "human" && this.#parts.rights.ignores(userId);
+
+  /** A human's command, which may take long, and on which nothing that comes behind it depends. */
+  isCommand({ content: { body, msgtype }, sender, type }: StoredEvent): boolean {
+    if (type !== "m.room.message" || msgtype !== "m.text" || typeof body !== "string") return false;
+    return this.#parts.commands.isOne(body) && this.kindOf(sender) === "human";
+  }
 
   /** `room` is what is known of the event's room before it. */
   async judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
@@ -121,7 +131,7 @@ export class Judge {
     const agentsHere = await this.#agentsIn(room);
     if (agentsHere.length === 0 && !room.botJoined) return effects;
     if (sender === "human" && message.msgtype === "m.text") {
-      const said = await this.#parts.command({ event, message, room, agentsHere });
+      const said = await this.#parts.commands.handle({ event, message, room, agentsHere });
       if (said) return { ...effects, ...this.#admitted(said, event, agentsHere) };
       if (await this.#parts.reactions.reply(event, message)) return effects;
       if (agentsHere.length === 0 && room.kind === "chat") {

@@ -16,6 +16,8 @@ import { hydrate } from "./hydrate.ts";
 import type { Judge } from "./judge.ts";
 
 const batch = 100;
+/** What comes behind a command waits for it this long. */
+const patienceMs = 500;
 /** A room whose routing failed (the homeserver was asked and did not answer) is tried again after this. */
 const retryAfterMs = 2_000;
 
@@ -39,22 +41,20 @@ export interface RouterParts {
   readonly onMembership: (roomId: RoomId, userId: UserId, membership: string) => void;
 }
 
-/** Takes stored events on, in room order: one room at a time, many rooms side by side. */
+/**
+ * Takes stored events on, in room order: one room at a time, many rooms side by side. A command that takes long is
+ * overtaken by what comes behind it; until it is done it is stored as not routed, so that no death loses it.
+ */
 export class Router {
   readonly #parts: RouterParts;
   readonly #mailbox: Mailbox<RoomId>;
+  /** Commands that take long, by `seq`. */
+  readonly #underWay = new Map<number, Promise<void>>();
   readonly #stopped = new AbortController();
 
   constructor(parts: RouterParts) {
     this.#parts = parts;
-    this.#mailbox = new Mailbox((roomId, error) => {
-      if (this.#stopped.signal.aborted) return;
-      parts.log.error({ err: error, room: roomId }, `routing failed and is tried again: ${messageOf(error)}`);
-      void parts.clock.sleep(retryAfterMs, this.#stopped.signal).then(
-        () => this.route([roomId]),
-        () => {},
-      );
-    });
+    this.#mailbox = new Mailbox((roomId, error) => this.#retryLater(roomId, error));
   }
 
   /** Something new is stored in these rooms. */
@@ -87,6 +87,17 @@ export class Router {
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#mailbox.idle();
+    await Promise.all(this.#underWay.values());
+  }
+
+  #retryLater(roomId: RoomId, error: unknown): void {
+    if (this.#stopped.signal.aborted) return;
+    const { clock, log } = this.#parts;
+    log.error({ err: error, room: roomId }, `routing failed and is tried again: ${messageOf(error)}`);
+    void clock.sleep(retryAfterMs, this.#stopped.signal).then(
+      () => this.route([roomId]),
+      () => {},
+    );
   }
 
   #take(roomIds: readonly RoomId[]): void {
@@ -101,7 +112,7 @@ export class Router {
   async #routeRoom(roomId: RoomId, given?: readonly Waiting[]): Promise<void> {
     const { database, leases, rooms } = this.#parts;
     for (let more = given; ; more = undefined) {
-      const waiting = more ?? (await pendingIn(database, roomId, batch));
+      const waiting = more ?? (await pendingIn(database, roomId, batch, [...this.#underWay.keys()]));
       let room = waiting[0]?.room;
       for (const { room: _, ...event } of waiting) {
         if (this.#stopped.signal.aborted || !leases.holds(roomId)) return;
@@ -114,7 +125,7 @@ export class Router {
   }
 
   async #routeEvent(event: PendingEvent, room: RoomContext): Promise<void> {
-    const { client, database, events, judge, rooms, serverName } = this.#parts;
+    const { client, events, judge, rooms, serverName } = this.#parts;
     const membership = event.type === "m.room.member" ? readMember(event.content)?.membership : undefined;
     const member = event.stateKey as UserId;
     const isAgent = membership !== undefined && agentName(member, serverName) !== undefined;
@@ -122,8 +133,30 @@ export class Router {
     if (isAgent && membership === "join" && (await rooms.membership(event.roomId, member)) !== "join") {
       await hydrate(client, { events, rooms }, event, member, judge.kindOf, judge.ignores);
     }
+    const settled = this.#settle(event, room, membership);
+    await (judge.isCommand(event) ? this.#awaitSome(event, settled) : settled);
+  }
+
+  /** Waits for a while; what is not settled then is left to itself. */
+  async #awaitSome({ seq, roomId }: PendingEvent, settled: Promise<void>): Promise<void> {
+    const patience = new AbortController();
+    const waited = this.#parts.clock.sleep(patienceMs, patience.signal).then(
+      () => true,
+      () => false,
+    );
+    const isLong = await Promise.race([settled.then(() => false), waited]).finally(() => patience.abort());
+    if (!isLong) return;
+    const ended = settled
+      .finally(() => this.#underWay.delete(seq))
+      .catch((error: unknown) => this.#retryLater(roomId, error));
+    this.#underWay.set(seq, ended);
+  }
+
+  async #settle(event: PendingEvent, room: RoomContext, membership: string | undefined): Promise<void> {
+    const { database, judge } = this.#parts;
     const effects = await judge.judge(event, room);
     const woken = await settle(database, event, effects);
+    const member = event.stateKey as UserId;
     if (membership !== undefined && judge.kindOf(member) !== "human")
       this.#parts.onMembership(event.roomId, member, membership);
     if (effects.echoOf !== undefined) this.#parts.onEcho(effects.echoOf);

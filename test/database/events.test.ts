@@ -197,7 +197,7 @@ onEachDatabase((database) => {
         rights: await rightsOf(database(), {}),
         sensors: [],
         throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
-        command: async () => undefined,
+        commands: { isOne: () => false, handle: async () => undefined },
         reactions: { react: async () => {}, reply: async () => false },
         bot: { onInvite: async () => [], onMessage: async () => [], onUnknownAgent: async () => [] },
         serverName: "test",

@@ -50,7 +50,7 @@ onEachDatabase((database) => {
       // Everything that may wake an agent does.
       sensors: [{ name: "all", description: "", notice: async () => ({ reason: "new event" }) }],
       throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
-      command: async () => undefined,
+      commands: { isOne: () => false, handle: async () => undefined },
       bot: { onInvite: async () => [], onMessage: async () => [], onUnknownAgent: async () => [] },
       serverName: "test",
       log: silentLog,

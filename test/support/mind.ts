@@ -1,5 +1,6 @@
 import { AgentDirectory } from "../../src/agent/agent.ts";
 import { BudgetBook, type ConfiguredBudgets, type Price } from "../../src/agent/budget.ts";
+import { CommandsUnderWay } from "../../src/agent/commands-under-way.ts";
 import { Desks } from "../../src/agent/desk.ts";
 import { Guides } from "../../src/agent/guides.ts";
 import { MeteredModel } from "../../src/agent/metered-model.ts";
@@ -81,6 +82,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
       desks,
     }),
     toolbox,
+    underWay: new CommandsUnderWay(),
     subAgents,
     model,
     submodels: new Submodels(model, () => "fast"),
