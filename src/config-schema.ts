@@ -29,9 +29,13 @@ const level = `one of ${levels.join(", ")}`;
 const agentName =
   "an agent's name of 1 to 200 characters a-z, 0-9 and . _ = + - (not dots alone: it names a folder, too)";
 
+/** Whether a key can stand in a header: what cannot, is repeated by whoever refuses it. */
+export const isApiKey = (key: string): boolean => /^[\x21-\x7e]+$/.test(key);
+
+const apiKey = "a key of one line without spaces, apiKeyFile: PATH, or nothing where the model asks for none";
 const modelSection = section({
   baseUrl: webUrl("https://openrouter.ai/api/v1").default("https://openrouter.ai/api/v1"),
-  apiKey: filled("a key, apiKeyFile: PATH, or nothing where the model asks for none").optional(),
+  apiKey: z.string(apiKey).refine(isApiKey, apiKey).optional(),
   name: filled("the name of a model, such as anthropic/claude-sonnet-4.5"),
   submodel: filled("the name of a fast model, such as google/gemini-2.5-flash").optional(),
 });

@@ -73,7 +73,8 @@ export const loadConfig = async (file: string, env: Environment = process.env): 
   const value = await readSecrets(expand(written, env, problems), dirname(path), problems);
   const result = configSchema.safeParse(value);
   if (result.success && problems.size === 0) return configOf(result.data, path);
-  const lines = (result.success ? [] : problemsOf(result.error, written, isSecret))
+  const shown = await readSecrets(written, dirname(path), new Map());
+  const lines = (result.success ? [] : problemsOf(result.error, shown, isSecret))
     .filter(({ path: at }) => !problems.has(at))
     .map(({ line }) => line);
   throw new UserError(

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { isApiKey } from "./config-schema.ts";
 import { openDatabase } from "./database/connection.ts";
 import type { InitOptions } from "./init.ts";
 import { listenAddress } from "./init.ts";
@@ -89,6 +90,9 @@ const questions: readonly Question[] = [
     async trouble({ modelUrl = "https://openrouter.ai/api/v1", model = "", modelKeyFile }) {
       try {
         const key = modelKeyFile === undefined ? undefined : (await readFile(modelKeyFile, "utf8")).trim();
+        if (key !== undefined && !isApiKey(key)) {
+          return `${modelKeyFile} holds no key: it is of one line without spaces`;
+        }
         return await probeModel(modelUrl, key, model);
       } catch (error) {
         return `the key's file cannot be read: ${messageOf(error)}`;

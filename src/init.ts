@@ -1,7 +1,7 @@
-import { access, mkdir, readFile, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { access, constants, mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { configSchema } from "./config-schema.ts";
-import { UserError } from "./lib/errors.ts";
+import { messageOf, UserError } from "./lib/errors.ts";
 import { isUserId, splitUserId } from "./lib/matrix-id.ts";
 import { problemsOf } from "./lib/problems.ts";
 import { parseYaml } from "./lib/yaml.ts";
@@ -71,10 +71,23 @@ Next, in this order; nothing is lost meanwhile, as the homeserver sends again wh
 `;
 };
 
-/** Throws a UserError where the folder holds one of the files already. */
+/** Throws a UserError where the folder holds one of the files already, or cannot be made or written into. */
 export const refuseFiles = async (dir: string): Promise<void> => {
-  for (const name of ["config.yaml", "registration.yaml"]) await refuseExisting(join(resolve(dir), name));
+  const folder = resolve(dir);
+  for (const name of ["config.yaml", "registration.yaml"]) await refuseExisting(join(folder, name));
+  await access(`${await nearestThere(folder)}/`, constants.W_OK | constants.X_OK).catch((error: unknown) => {
+    throw new UserError(
+      `${folder} cannot be made or written into (${messageOf(error)}). Name another folder, or do this as a user that may.`,
+    );
+  });
 };
+
+/** The path itself, or what is there of it. */
+const nearestThere = (path: string): Promise<string> =>
+  access(path).then(
+    () => path,
+    () => (path === dirname(path) ? path : nearestThere(dirname(path))),
+  );
 
 const refuseExisting = async (file: string): Promise<void> => {
   const exists = await access(file).then(
@@ -111,7 +124,7 @@ const configText = async (options: InitOptions) => {
     : /^https:\/\/openrouter\.ai\//.test(baseUrl)
       ? { apiKey: `\${OPENROUTER_API_KEY}` }
       : {};
-  document.set("model", document.createNode({ baseUrl, ...key, name }));
+  for (const [setting, value] of Object.entries({ baseUrl, name, ...key })) document.setIn(["model", setting], value);
   document.set("permissions", document.createNode({ [admin]: "admin", [serverName]: "chat" }));
   const written: unknown = document.toJS();
   const result = configSchema.safeParse({ ...document.toJS(), model: { baseUrl, name } });

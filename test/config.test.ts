@@ -177,6 +177,23 @@ prices: { some/model: { prompt: 3 } }
       ]);
     });
 
+    it.each(["sk-123\nsk-456\n", "sk-123 # mine", "sk-\u{201c}123"])(
+      "are refused unseen where no header takes them: %j",
+      async (key) => {
+        await writeFile(join(dir, "model.key"), key);
+        const [line, ...more] = await refusal(withKey("apiKeyFile: model.key"));
+        expect(line).toMatch(/^model.apiKey: found a value not shown, expected a key of one line/);
+        expect([line, ...more].join()).not.toContain("sk-");
+      },
+    );
+
+    it("in files are found where they are no good", async () => {
+      await writeFile(join(dir, "database.url"), "mysql://u:hunter2@h/d");
+      expect(await refusal(minimal.replace("dir: data", "urlFile: database.url"))).toEqual([
+        "database.url: found a value not shown, expected postgres://USER:PASSWORD@HOST/DATABASE",
+      ]);
+    });
+
     it("are never repeated in a message", async () => {
       const yaml = withKey("apiKey: [sk-123], apikey: sk-456").replace("dir: data", "url: hunter2");
       expect((await refusal(yaml)).join()).not.toMatch(/sk-|hunter2/);

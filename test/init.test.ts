@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../src/config.ts";
-import { type InitOptions, init, rotateFolderTokens } from "../src/init.ts";
+import { type InitOptions, init, refuseFiles, rotateFolderTokens } from "../src/init.ts";
 import { askOperator, requireFlags, testFlags } from "../src/init-questions.ts";
 import { readRegistration } from "../src/matrix/registration.ts";
 import { freePort } from "./support/free-port.ts";
@@ -41,6 +41,20 @@ describe("init", () => {
     for (const [setting] of text.matchAll(/^[a-zA-Z]+:/gm)) {
       expect(text, setting).toMatch(new RegExp(`^#.*\n${setting}`, "m"));
     }
+  });
+
+  it("keeps what the example says of the settings within a setting", async () => {
+    await init(options);
+    const text = await readFile(configFile(), "utf8");
+    for (const setting of ["apiKeyFile", "submodel"]) expect(text).toMatch(new RegExp(`^  # ${setting}: `, "m"));
+    expect((await loaded()).model.name).toBe("anthropic/claude-sonnet-4.5");
+  });
+
+  it("says before anything else that a folder cannot be made", async () => {
+    await writeFile(join(dir, "file"), "");
+    await expect(refuseFiles(join(dir, "file", "folder"))).rejects.toThrow(
+      /cannot be made or written into .*Name another folder/,
+    );
   });
 
   it("tells the two lines for homeserver.yaml, and to let its user read the registration", async () => {
@@ -85,6 +99,17 @@ describe("init", () => {
     );
     await expect(init({ ...options, admin: "@*:my.org" })).rejects.toThrow("no full user id");
     expect(await readdir(dir)).toEqual([]);
+  });
+
+  it("does not repeat a key that no header takes", async () => {
+    await writeFile(join(dir, "model.key"), "sk-456\nsk-789\n");
+    const given = {
+      ...options,
+      model: "good",
+      modelUrl: "http://127.0.0.1:9/v1",
+      modelKeyFile: join(dir, "model.key"),
+    };
+    await expect(testFlags(given)).rejects.toThrow(/--model-url: .*model.key holds no key/);
   });
 
   it("rotates the tokens of a folder", async () => {

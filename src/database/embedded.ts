@@ -29,7 +29,12 @@ const terminate = "X".charCodeAt(0);
  * @param onBegun called when its thread has all that it needs, and this one may be held up
  */
 export async function openEmbedded(dir: string, onBegun: () => void = () => {}): Promise<Embedded> {
-  await mkdir(dir, { recursive: true });
+  await mkdir(dir, { recursive: true }).catch((error: unknown) => {
+    throw new UserError(
+      `database.dir: ${dir} cannot be made (${messageOf(error)}). Make the folder, and give it to the user that runs ` +
+        `Clevernet: chown USER ${dir}`,
+    );
+  });
   const unlock = await lockDirectory(dir);
   const dataDir = `${dir}/postgres`;
   if (!existsSync(dataDir)) await initialise(dataDir);

@@ -115,9 +115,12 @@ class DurableAppService extends AppService {
       server.once("error", (error) => {
         const taken = "code" in error && error.code === "EADDRINUSE";
         reject(
-          taken
-            ? new UserError(`bridge.port: ${host}:${port} is used by another program. Stop it, or choose another port.`)
-            : error,
+          new UserError(
+            taken
+              ? `bridge.port: ${host}:${port} is used by another program. Stop it, or choose another port.`
+              : `bridge.host: nobody can listen on ${host}:${port} here (${messageOf(error)}). Choose an address of this ` +
+                  "machine, such as 127.0.0.1 or 0.0.0.0, and a port above 1023.",
+          ),
         );
       });
       server.listen(port, host, backlog, resolve);

@@ -16,6 +16,7 @@ const servers: Server[] = [];
 let dir: string;
 let port: number;
 let homeserverPort: number;
+let config: Record<string, unknown> & { readonly bridge: Record<string, unknown> };
 
 describe("a start that fails ends the process, and says why:", () => {
   beforeEach(async () => {
@@ -24,7 +25,7 @@ describe("a start that fails ends the process, and says why:", () => {
     const url = `http://127.0.0.1:${port}`;
     await copyEmbedded(join(dir, "data"));
     await writeFile(join(dir, "registration.yaml"), stringify(createRegistration({ serverName, url })));
-    const config = {
+    config = {
       homeserver: { url: `http://127.0.0.1:${homeserverPort}`, serverName },
       bridge: { url, host: "127.0.0.1", port },
       registration: "registration.yaml",
@@ -44,6 +45,21 @@ describe("a start that fails ends the process, and says why:", () => {
   it("the homeserver refuses us", async () => {
     await listen(homeserverPort, "/_matrix/client/versions");
     expect(await start()).toContain("The homeserver refuses us");
+  });
+
+  it("the address is none of this machine's", async () => {
+    await listen(homeserverPort, "/");
+    await writeFile(
+      join(dir, "config.yaml"),
+      stringify({ ...config, bridge: { ...config.bridge, host: "192.0.2.1" } }),
+    );
+    expect(await start()).toMatch(/^clevernet: bridge.host: nobody can listen on 192.0.2.1:\d+ here/);
+  });
+
+  it("the data folder cannot be made", async () => {
+    await writeFile(join(dir, "file"), "");
+    await writeFile(join(dir, "config.yaml"), stringify({ ...config, database: { dir: "file/data" } }));
+    expect(await start()).toMatch(/^clevernet: database.dir: .*file\/data cannot be made/);
   });
 
   it("the port is taken", async () => {
