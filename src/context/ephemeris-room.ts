@@ -43,8 +43,13 @@ export const turnRoom = ({ serverName, agent, turn }: World, shown: Shown): Elem
     turnEvents(turn, shown),
   ]);
 
-const turnEvents = ({ at, reason, id }: World["turn"], shown: Shown): Element =>
+const turnEvents = ({ at, before, reason, id }: World["turn"], shown: Shown): Element =>
   element("newEvents", { eventsLeftOut: shown.leftOut > 0 ? shown.leftOut : undefined }, [
-    element("timestamp", { value: eventTime(at), wakeReason: reason, turnId: id }),
+    element("timestamp", {
+      value: eventTime(at),
+      wakeReason: reason,
+      turnId: id,
+      secondsSinceLastTurn: before && Math.floor((at.getTime() - before.getTime()) / 1_000),
+    }),
     ...shown.elements,
   ]);

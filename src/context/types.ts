@@ -202,6 +202,8 @@ export interface World {
     readonly id: number;
     readonly reason: WakeReason;
     readonly at: Date;
+    /** When the turn before it in this conversation began. */
+    readonly before?: Date | undefined;
     readonly entries: readonly Element[];
   };
   /**

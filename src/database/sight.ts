@@ -72,6 +72,8 @@ export interface Seen {
   /** Untrusted texts that turns had read in which the agent said what is among the events. */
   readonly ownTaint: readonly string[];
   readonly log: LogState | null;
+  /** When the conversation's turn before this one began. */
+  readonly lastTurnAt: Date | null;
   /** See `Rooms.mode`. */
   readonly mode: string | null;
   /** Something that was shown since the step `base` was redacted. */
@@ -218,6 +220,8 @@ export class Sights {
         (select coalesce(json_agg(distinct t), '[]') from turns, unnest(taint) t where id in (
           select turn_id from outbox where event_id = any (array(select event_id from newest where sender = ${userId})))) as "ownTaint",
         (select log from remembered) as log,
+        (select started_at from turns where agent = ${agent} and room_id = ${here} and id < ${look.turnId}
+          order by id desc limit 1) as "lastTurnAt",
         (select mode from rooms where room_id = ${here}) as mode,
         exists (select 1 from renders where turn_id = ${look.turnId} and n >= ${look.base ?? null}::integer and system = '') as emptied,
         (select coalesce(json_agg(d), '[]') from (${deskItems(sql, look, look.reading)}) d) as desk`,

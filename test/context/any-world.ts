@@ -147,7 +147,13 @@ export const anyWorld = (
       todos: fc.array(fc.record({ number: fc.integer({ min: 1, max: 9_999 }), name: text, done: fc.boolean() }), {
         maxLength: Math.min(most, 2),
       }),
-      turn: fc.record({ id: fc.nat(), reason: fc.constantFrom(...wakeReasons), at, entries: listOf(entry) }),
+      turn: fc.record({
+        id: fc.nat(),
+        reason: fc.constantFrom(...wakeReasons),
+        at,
+        before: fc.option(at, { nil: undefined }),
+        entries: listOf(entry),
+      }),
       reminders: fc.array(text, { maxLength: 3 }),
       charsMax: fc.integer({ min: 4_000, max: 100_000 }),
     })

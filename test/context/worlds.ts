@@ -179,6 +179,7 @@ export const busyWorld: World = {
     id: 7,
     reason: "new event",
     at: new Date("2026-03-01T09:00:00Z"),
+    before: new Date("2026-02-28T19:59:59.400Z"),
     entries: [
       ephemeris.thought(at, "Alice wants the second step."),
       ephemeris.functionCall("fc1", "SendMessage_k3f9", { roomId: work, content: "On it.", final: false }),

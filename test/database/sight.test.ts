@@ -67,7 +67,16 @@ onEachDatabase((database) => {
     settleEvent(database(), { roomId, sender, content: { msgtype: "m.text", body }, position });
   const look = (view: View, roomId: RoomId) => {
     const startedAt = new Date(0);
-    const turn = { id: 0, number: 1, agent: agent.name, roomId, reason: "new event", epoch: 1, chain: null, startedAt };
+    const turn = {
+      id: 2 ** 40,
+      number: 1,
+      agent: agent.name,
+      roomId,
+      reason: "new event",
+      epoch: 1,
+      chain: null,
+      startedAt,
+    };
     return view.of(agent, { ...turn, sources: [], requesters: [], taint: [] } as Turn, [], [], [], undefined);
   };
   const textOf = async (view: View, roomId: RoomId) => {
@@ -120,6 +129,19 @@ onEachDatabase((database) => {
         return setMember(database(), roomId, guest, change.what === "come" ? "join" : "leave");
     }
   };
+
+  it("tells in which turn here the agent worked last, and in none before its first", async () => {
+    const [roomId, other] = [await enter(), await enter()];
+    const before = async () => (await look(newView(), roomId)).world.turn.before;
+    expect(await before()).toBeUndefined();
+    const began = new Date("2026-01-01T12:00:00Z");
+    const turn = { agent: agent.name, number: -1, reason: "timer", runner: "none", state: "done" };
+    await database().sql`insert into turns ${database().sql([
+      { ...turn, room_id: roomId, started_at: began },
+      { ...turn, number: -2, room_id: other, started_at: new Date("2026-01-01T13:00:00Z") },
+    ])}`;
+    expect(await before()).toEqual(began);
+  });
 
   it("whoever has looked before sees the same as whoever has not, whatever happens in between", async () => {
     await fc.assert(
