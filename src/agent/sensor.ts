@@ -46,7 +46,7 @@ export interface Sensor {
   readonly description: string;
   /**
    * Every event in the agent's rooms that somebody else sent. A sensor that throws is logged, and the event goes on to
-   * the others.
+   * the others; where it is what the scene asks that fails, the event is judged again.
    */
   notice?(scene: Scene): Promise<Observation | undefined>;
   /** What another agent tells it. */

@@ -202,6 +202,13 @@ export class Judge {
   async #whoIsMeant(event: StoredEvent, message: Message, room: RoomContext, agentsHere: readonly Agent[]) {
     const meant: { agent: Agent; reason: WakeDraft["reason"] }[] = [];
     const { events, sensors, log } = this.#parts;
+    // A question that nobody could answer is no sensor's failure: the event is judged again.
+    const unanswered = new Set<unknown>();
+    const ask = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
+      answer.catch((error: unknown) => {
+        unanswered.add(error);
+        throw error;
+      });
     for (const agent of agentsHere) {
       if (agent.userId === event.sender) continue;
       if (event.source === "sweep" && (await this.#comesTooLate(event, agent, room))) continue;
@@ -211,8 +218,8 @@ export class Judge {
         message,
         room,
         agentsHere,
-        senderOf: async (eventId) => (await events.find(eventId))?.sender,
-        spokeIn: (threadId) => events.spokeIn(event.roomId, threadId, agent.userId),
+        senderOf: async (eventId) => (await ask(events.find(eventId)))?.sender,
+        spokeIn: (threadId) => ask(events.spokeIn(event.roomId, threadId, agent.userId)),
       };
       for (const sensor of sensors) {
         try {
@@ -221,6 +228,7 @@ export class Judge {
           meant.push({ agent, reason: observation.reason });
           break;
         } catch (error) {
+          if (unanswered.has(error)) throw error;
           log.error({ err: error, sensor: sensor.name, agent: agent.name, event: event.eventId }, "a sensor failed");
         }
       }
