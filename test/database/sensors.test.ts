@@ -1,0 +1,66 @@
+import { expect, it } from "vitest";
+import type { Sensor } from "../../src/agent/sensor.ts";
+import type { Database } from "../../src/database/connection.ts";
+import { Events } from "../../src/database/events.ts";
+import { Outbox } from "../../src/database/outbox.ts";
+import { pendingIn } from "../../src/database/pending.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { Judge } from "../../src/routing/judge.ts";
+import { Throttle } from "../../src/routing/throttle.ts";
+import { sensor as message } from "../../src/sensors/message.ts";
+import { onEachDatabase } from "../support/database.ts";
+import { mindOf } from "../support/mind.ts";
+import { addAgent, newRoom, newUser, rightsOf, setMember, storeEvent } from "../support/rows.ts";
+
+onEachDatabase((database) => {
+  /** What a reply to the agent wakes, where these sensors notice it; `asked` is the database that they ask. */
+  const wakesOf = async (sensors: readonly Sensor[], asked: Database = database()) => {
+    const [ann, ben] = [newUser(), newUser()];
+    const rights = await rightsOf(database(), { test: "chat" });
+    const mind = mindOf(database(), { modelUrl: "http://127.0.0.1:1/v1", rights, tools: [] });
+    const judge = new Judge({
+      ...mind,
+      events: new Events(asked),
+      outbox: new Outbox(database()),
+      reactions: { react: async () => {}, reply: async () => false },
+      sensors,
+      throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
+      commands: { isOne: () => false, handle: async () => undefined },
+      bot: { onInvite: async () => [], onMessage: async () => [], onUnknownAgent: async () => [] },
+      serverName: "test",
+      log: silentLog,
+    });
+    const agent = await addAgent(database());
+    const roomId = newRoom();
+    for (const member of [ann, ben, agent.userId]) await setMember(database(), roomId, member, "join");
+    const said = await storeEvent(database(), { roomId, sender: agent.userId });
+    const content = {
+      msgtype: "m.text",
+      body: "sure?",
+      "m.relates_to": { "m.in_reply_to": { event_id: said.eventId } },
+    };
+    const reply = await storeEvent(database(), { roomId, sender: ann, content });
+    const pending = (await pendingIn(database(), roomId)).find(({ eventId }) => eventId === reply.eventId);
+    if (!pending) throw new Error("the reply does not wait");
+    const { wakes = [] } = await judge.judge(pending, await mind.rooms.context(roomId));
+    return wakes.map(({ reason }) => reason);
+  };
+  const broken: Sensor = {
+    name: "broken",
+    description: "nothing",
+    notice: async () => {
+      throw new Error("broken");
+    },
+  };
+
+  it("a sensor that fails leaves the event to the others", async () => {
+    expect(await wakesOf([broken, message])).toEqual(["new event"]);
+    expect(await wakesOf([broken])).toEqual([]);
+  });
+
+  it("an event of which a sensor cannot ask the database is judged again", async () => {
+    const away: Database = { ...database(), run: () => Promise.reject(new Error("too many connections")) };
+    await expect(wakesOf([message], away)).rejects.toThrow("too many connections");
+  });
+});
