@@ -15,7 +15,8 @@ const logShare = 0.55;
 export interface LogItem {
   readonly source: LogPiece["source"];
   readonly position: number;
-  readonly at: Date;
+  /** By the database's clock: what a sender says of the time decides nothing here. */
+  readonly arrivedAt: Date;
   readonly element: Element;
   /** Shown as new in this turn: it comes to the log with the next. */
   readonly fresh: boolean;
@@ -91,12 +92,26 @@ const cut = (
   const sized = shown.map((item) => ({ ...item, chars: sizeAt(item.element, logDepth) }));
   if (sized.reduce((sum, { chars }) => sum + chars, 0) <= max) return result;
   let left = max / 2;
-  for (const { source, position, chars } of sized.toSorted((a, b) => b.at.getTime() - a.at.getTime())) {
+  for (const { source, position, chars } of newestFirst(sized)) {
     left -= chars;
     if (left < 0) result[source] = Math.max(result[source] ?? 0, position);
   }
   return result;
 };
+
+/** Each source from its last place backwards; sources among each other as what is next in them has arrived. */
+function* newestFirst<Item extends LogItem>(items: readonly Item[]): Generator<Item> {
+  const left = Map.groupBy(items, ({ source }) => source);
+  for (;;) {
+    const [next] = [...left.values()].flatMap((ofSource) => ofSource.at(-1) ?? []).toSorted(byArrival);
+    if (!next) return;
+    left.get(next.source)?.pop();
+    yield next;
+  }
+}
+
+const byArrival = (a: LogItem, b: LogItem): number =>
+  b.arrivedAt.getTime() - a.arrivedAt.getTime() || b.position - a.position;
 
 /** A place just before another: nothing can lie between them. */
 const before = (position: number): number => position - Math.max(1e-9, Math.abs(position) * Number.EPSILON * 2);

@@ -204,14 +204,14 @@ export class View {
       ...events.map((event) => ({
         source: event.roomId,
         position: event.position,
-        at: event.sentAt,
+        arrivedAt: event.receivedAt,
         element: timelineElement(timelineEntry(event), this.serverName),
         fresh: fresh.has(event.eventId),
       })),
       ...ephemeris.flatMap(({ id, at }, index) => {
         const element = entries[index];
         if (!element || said.has(element.attributes.id)) return [];
-        return [{ source: "ephemeris" as const, position: id, at, element, fresh: false }];
+        return [{ source: "ephemeris" as const, position: id, arrivedAt: at, element, fresh: false }];
       }),
     ];
   }

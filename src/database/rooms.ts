@@ -178,13 +178,13 @@ export class Rooms {
         with told as (
           update events set routed_at = now(), shown = true
           where event_id = any (${[...eventIds]}) and source = 'history' and routed_at is null
-          returning length(content->>'body') as chars, sent_at
+          returning length(content->>'body') as chars, received_at
         )
         insert into rooms (room_id, shown_events, shown_chars, last_shown_at)
-        select ${roomId}, count(*), coalesce(sum(chars), 0), max(sent_at) from told
+        select ${roomId}, count(*), coalesce(sum(chars), 0), max(received_at) from told
         on conflict (room_id) do update set shown_events = rooms.shown_events + excluded.shown_events,
           shown_chars = rooms.shown_chars + excluded.shown_chars,
-          last_shown_at = greatest(rooms.last_shown_at, excluded.last_shown_at)`,
+          last_shown_at = coalesce(excluded.last_shown_at, rooms.last_shown_at)`,
     );
   }
 

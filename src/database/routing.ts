@@ -103,15 +103,15 @@ export async function settle(database: Database, event: StoredEvent, effects: Ef
         update events set routed_at = now(), shown = ${shownChars !== undefined},
           media = ${media ? sql.json(media as unknown as Json) : null}::jsonb,
           media_after = case when ${media?.state === "pending"} then now() end
-        where seq = ${event.seq} and routed_at is null returning event_id
+        where seq = ${event.seq} and routed_at is null returning event_id, received_at
       )`,
       shownChars !== undefined &&
         sql`, room as (
         insert into rooms (room_id, shown_events, shown_chars, last_shown_at)
-        select ${event.roomId}, 1, ${shownChars}::bigint, ${event.sentAt}::timestamptz from routed
+        select ${event.roomId}, 1, ${shownChars}::bigint, received_at from routed
         on conflict (room_id) do update set shown_events = rooms.shown_events + 1,
           shown_chars = rooms.shown_chars + excluded.shown_chars,
-          last_shown_at = greatest(rooms.last_shown_at, excluded.last_shown_at)
+          last_shown_at = excluded.last_shown_at
       )`,
       member &&
         sql`, member as (

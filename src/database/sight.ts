@@ -48,6 +48,11 @@ interface MemberRow {
   readonly total: number;
 }
 
+export interface SeenEvent extends StoredEvent {
+  /** By the database's clock. */
+  readonly receivedAt: Date;
+}
+
 /** An entry of the ephemeris: one LMML element. */
 export interface EntryRow {
   readonly id: number;
@@ -63,7 +68,7 @@ export interface Seen {
   /** The conversation's own room first, then the others by their last activity. */
   readonly rooms: readonly RoomRow[];
   /** The newest events of each room that may be read, oldest first. */
-  readonly events: readonly StoredEvent[];
+  readonly events: readonly SeenEvent[];
   /** Joined members of each room that may be read. */
   readonly members: readonly MemberRow[];
   /** Entries from other turns, oldest first; none whose sources the audience may not read. */
@@ -91,7 +96,7 @@ const entriesSearched = 500;
 
 type Row = Omit<Seen, "events" | "ephemeris" | "desk"> & {
   readonly eventIds: readonly number[];
-  readonly newEvents: readonly Versioned<StoredEvent>[];
+  readonly newEvents: readonly Versioned<SeenEvent>[];
   readonly entryIds: readonly number[];
   readonly newEntries: readonly EntryRow[];
   readonly desk: readonly DeskItem[];
@@ -100,7 +105,7 @@ type Row = Omit<Seen, "events" | "ephemeris" | "desk"> & {
 /** What conversations may see. */
 export class Sights {
   readonly #database: Database;
-  readonly #events = new KnownRows<StoredEvent>(
+  readonly #events = new KnownRows<SeenEvent>(
     eventCharsKept,
     ({ content }) => rowChars + JSON.stringify(content).length,
   );
@@ -208,7 +213,7 @@ export class Sights {
         ) order by room_id = ${here} desc, last_shown_at desc nulls last, room_id), '[]') from known) as rooms,
         (select coalesce(json_agg(seq order by room_id, position), '[]') from newest) as "eventIds",
         (select coalesce(json_agg(json_build_object('id', n.seq, 'version', n.version,
-            'row', (select to_json(columns) from (select ${sql.unsafe(eventColumns)}) columns))), '[]')
+            'row', (select to_json(columns) from (select ${sql.unsafe(eventColumns)}, e.received_at as "receivedAt") columns))), '[]')
           from newest n join events e on e.seq = n.seq
           where ${sql.json(events)}::jsonb->>n.seq::text is distinct from n.version) as "newEvents",
         (select coalesce(json_agg(json_build_object('roomId', room_id, 'userId', user_id, 'displayName', display_name, 'total', total)
@@ -257,8 +262,9 @@ export async function surroundings(
 }
 
 /** JSON carries times as texts. */
-const withDates = (event: StoredEvent): StoredEvent => ({
+const withDates = (event: SeenEvent): SeenEvent => ({
   ...event,
   sentAt: new Date(event.sentAt),
+  receivedAt: new Date(event.receivedAt),
   editedAt: event.editedAt === null ? null : new Date(event.editedAt),
 });

@@ -14,7 +14,7 @@ const empty: LogState = { from: {}, marks: [] };
 const item = (source: RoomId, position: number, body = "hello"): LogItem => ({
   source,
   position,
-  at: new Date(position * 1_000),
+  arrivedAt: new Date(position * 1_000),
   element: element(
     "message",
     {
@@ -98,6 +98,24 @@ describe("the log of a conversation", () => {
     expect(cuts.length).toBeGreaterThan(1);
     expect(cuts.length).toBeLessThan(10);
     for (const cut of cuts) expect((sizes[cut] ?? 0) / (sizes[cut - 1] ?? 1)).toBeCloseTo(0.5, 1);
+  });
+
+  it("is cut from its beginning in each source, also where all of it arrived at once", () => {
+    const long = "word ".repeat(100);
+    const events = Array.from({ length: 100 }, (_, index) => item(index % 2 ? here : second, index + 1, long));
+    const { pieces } = show(
+      empty,
+      1,
+      events.map((each) => ({ ...each, arrivedAt: new Date(0) })),
+    );
+    const shown = new Set(idsOf(pieces));
+    expect(shown.size).toBeGreaterThan(10);
+    expect([...shown].toSorted()).toEqual(
+      events
+        .slice(-shown.size)
+        .map(({ position }) => `$${position}`)
+        .toSorted(),
+    );
   });
 
   it("forgets the marks of what it does not show any more", () => {

@@ -163,6 +163,24 @@ onEachDatabase((database) => {
     );
   });
 
+  it("what senders say of the time decides neither what is left of a long log nor which rooms are shown", async () => {
+    const rooms = await Promise.all(Array.from({ length: 12 }, () => enter()));
+    const [roomId, newest] = [rooms[0] as RoomId, rooms[1] as RoomId];
+    for (const other of rooms.slice(2)) {
+      const fields = { roomId: other, sender: owner, sentAt: new Date("2999-01-01T00:00:00Z") };
+      await settleEvent(database(), { ...fields, content: { msgtype: "m.text", body: `from the future ${long}` } });
+    }
+    for (const [index, place] of [newest, roomId].entries()) {
+      const fields = { roomId: place, sender: owner, sentAt: new Date("1971-01-01T00:00:00Z") };
+      await settleEvent(database(), { ...fields, content: { msgtype: "m.text", body: `newest ${index}` } });
+    }
+    const { world } = await look(newView(), roomId);
+    const { user } = layout(world, "cacheable");
+    expect(world.rooms.map((room) => room.roomId)).toContain(newest);
+    for (const text of ["newest 0", "newest 1", "from the future"]) expect(user).toContain(text);
+    expect(user).toContain('timestamp="1971-01-01T00:00:00Z"');
+  });
+
   describe("what was read before", () => {
     it("is not sent again where nothing of it has changed", async () => {
       const roomId = await enter();
