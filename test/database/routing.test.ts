@@ -13,7 +13,7 @@ onEachDatabase((database) => {
   const stateOf = async (roomId: RoomId) => {
     const { sql } = database();
     const [events, rooms, members, state, wakes, outbox] = await Promise.all([
-      sql`select event_id, shown, routed_at from events where room_id = ${roomId} order by seq`,
+      sql`select event_id, shown, routed_at, received_at from events where room_id = ${roomId} order by seq`,
       sql`select * from rooms where room_id = ${roomId}`,
       sql`select * from members where room_id = ${roomId}`,
       sql`select * from room_state where room_id = ${roomId}`,
