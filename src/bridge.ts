@@ -73,7 +73,7 @@ export async function startBridge(
     const welcome = async (): Promise<void> => {
       await waitForHomeserver(() => client.alive(), config.homeserver.url, clock, log, ended);
       await insist(() => client.register(client.botUserId));
-      await insist(() => client.putDevice(client.botUserId, parts.botDevice, "Clevernet"));
+      await insist(() => client.putDevice(client.botUserId, parts.botDevice));
     };
     const prepare = async (): Promise<void> => {
       const [memberships] = await Promise.all([

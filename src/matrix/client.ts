@@ -8,6 +8,11 @@ export interface Sender {
   readonly deviceId?: string;
 }
 
+/** Nobody waits longer, whatever he is told: a timer that is set to more than 24 days rings at once. */
+const longestRetryMs = 24 * 60 * 60_000;
+/** Statuses of what another attempt may get through. */
+const mayChange: ReadonlySet<number> = new Set([401, 408, 429]);
+
 /** The homeserver said no, or could not be reached. */
 export class HomeserverError extends Error {
   override readonly name = "HomeserverError";
@@ -29,14 +34,23 @@ export class HomeserverError extends Error {
     super(`${what}: ${said}`, { cause: thrown });
     this.status = status;
     this.errcode = answer.errcode ?? "";
-    // The library reads the header only where the body is Matrix's own; what stands before a homeserver knows no errcode.
-    const seconds = Number(answer.headers?.["retry-after"] ?? Number.NaN);
-    this.retryAfterMs = answer.retryAfterMs ?? (Number.isFinite(seconds) ? seconds * 1_000 : undefined);
+    // The library reads the header only where the body is Matrix's own.
+    const ms = Number(answer.retryAfterMs ?? Number(answer.headers?.["retry-after"]) * 1_000);
+    this.retryAfterMs = ms > 0 ? Math.min(ms, longestRetryMs) : undefined;
   }
 
-  /** Trying again cannot help: the request itself is refused. */
+  /**
+   * Trying again cannot help: the homeserver refuses the request itself. What stands before a homeserver that is away
+   * may answer 404, and knows no errcode; what is too large for it stays so.
+   */
   get final(): boolean {
-    return this.status >= 400 && this.status < 500 && this.status !== 429 && this.status !== 408 && this.status !== 401;
+    if (this.status < 400 || this.status >= 500 || mayChange.has(this.status)) return false;
+    return this.errcode !== "" || this.status === 413;
+  }
+
+  /** The homeserver does not know the device of the sender any more. Before Matrix 1.17 it had another word for it. */
+  get lacksDevice(): boolean {
+    return this.status === 400 && /^M_EXCLUSIVE$|M_UNKNOWN_DEVICE$/.test(this.errcode);
   }
 }
 
@@ -70,6 +84,7 @@ export class MatrixClient {
     return { url, token };
   }
 
+  /** A device that the homeserver has deleted, as it may do with old ones, is made anew. */
   async request(
     method: "GET" | "POST" | "PUT",
     path: string,
@@ -78,17 +93,21 @@ export class MatrixClient {
     query: Query = {},
     timeoutMs = 60_000,
   ): Promise<Json> {
-    const client = this.#bridge.getBot().getClient();
+    const sender = { user_id: as?.userId, device_id: as?.deviceId };
+    const ask = () => this.#ask(method, path, defined({ ...query, ...sender }), body, timeoutMs);
+    return ask().catch(async (error: unknown) => {
+      if (!(error instanceof HomeserverError && error.lacksDevice && as?.deviceId !== undefined)) throw error;
+      await this.putDevice(as.userId, as.deviceId);
+      return ask();
+    });
+  }
+
+  async #ask(method: "GET" | "POST" | "PUT", path: string, query: Query, body: Json | undefined, timeoutMs: number) {
     try {
-      const answer = (await client.doRequest(
-        method,
-        path,
-        { ...defined(query), ...(as && { user_id: as.userId }), ...(as?.deviceId && { device_id: as.deviceId }) },
-        body,
-        timeoutMs,
-      )) as Json;
+      const answer: unknown = await this.#bridge.getBot().getClient().doRequest(method, path, query, body, timeoutMs);
+      if (typeof answer !== "object" || answer === null) throw new Error("the answer is no JSON");
       this.onAnswered(200);
-      return answer;
+      return answer as Json;
     } catch (thrown) {
       const error = new HomeserverError(`${method} ${path}`, thrown);
       this.onAnswered(error.status);
@@ -167,7 +186,7 @@ export class MatrixClient {
   async upload(as: Sender, content: Buffer, contentType: string, name: string): Promise<string> {
     const client = this.#bridge.getBot().getClient();
     try {
-      const answer = await client.doRequest(
+      const answer = (await client.doRequest(
         "POST",
         "/_matrix/media/v3/upload",
         { filename: name, user_id: as.userId },
@@ -175,8 +194,9 @@ export class MatrixClient {
         60_000,
         false,
         contentType,
-      );
-      return String((answer as { content_uri: string }).content_uri);
+      )) as { readonly content_uri?: unknown };
+      if (typeof answer.content_uri !== "string") throw new Error("the answer names no file");
+      return answer.content_uri;
     } catch (thrown) {
       throw new HomeserverError("uploading a file", thrown);
     }
@@ -217,8 +237,8 @@ export class MatrixClient {
   }
 
   /** Makes the device exist (MSC4190: an application service may, without login). */
-  async putDevice(userId: UserId, deviceId: string, displayName: string): Promise<void> {
-    await this.request("PUT", `${v3}/devices/${enc(deviceId)}`, { userId }, { display_name: displayName });
+  async putDevice(userId: UserId, deviceId: string): Promise<void> {
+    await this.request("PUT", `${v3}/devices/${enc(deviceId)}`, { userId }, { display_name: "Clevernet" });
   }
 
   async setProfile(userId: UserId, displayName: string, avatar: string | null): Promise<void> {
@@ -247,7 +267,7 @@ export class MatrixClient {
       await this.request("GET", "/_matrix/client/versions", undefined, undefined, {}, 5_000);
       return true;
     } catch (error) {
-      return error instanceof HomeserverError && error.status > 0 && error.status < 500;
+      return error instanceof HomeserverError && error.errcode !== "" && error.status < 500;
     }
   }
 

@@ -6,7 +6,7 @@ import type { MatrixClient } from "../matrix/client.ts";
 export async function introduce(agent: Agent, client: MatrixClient, directory: AgentDirectory): Promise<void> {
   if (!agent.registered) {
     await client.register(agent.userId);
-    await client.putDevice(agent.userId, agent.deviceId, "Clevernet");
+    await client.putDevice(agent.userId, agent.deviceId);
     await directory.table.registered(agent.name);
   }
   const content = { displayName: agent.displayName, avatar: agent.settings.avatar };

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerEach, answerTo } from "../support/answers.ts";
 import { killedOnEachDatabase, type Scene, saidIn, sendsTo } from "../support/faults.ts";
 import type { Fault, HttpProxy } from "../support/http-proxy.ts";
+import { callMatrix } from "../support/matrix-api.ts";
 import { say } from "../support/scripted-model.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
@@ -165,6 +166,27 @@ describe("while it runs", () => {
       proxy.respond({ status: 502, body: "bad gateway" }, { when: sendsTo(room), times: 2 }),
     );
     expect(sends).toHaveLength(5);
+  });
+
+  it.each([
+    { status: 404, body: "404 page not found" },
+    { status: 200, body: "back soon" },
+  ])("what a gateway answers for the homeserver, as by $status, is sent again, in order", async (answer) => {
+    const strike = (proxy: HttpProxy, room: string) => proxy.respond(answer, { when: sendsTo(room), times: 2 });
+    expect((await sayThree(answer.body, strike)).sends).toHaveLength(5);
+  });
+
+  it("what an agent says whose device the homeserver has deleted is sent by the device made anew", async () => {
+    const room = await stage.directRoom(ann);
+    stage.model.on("device", answerEach);
+    const { as_token } = stage.homeserver.registration;
+    const as = { query: { user_id: stage.agentId() } };
+    const { devices } = await callMatrix(stage.homeserver.url, as_token, "GET", "v3/devices", as);
+    for (const { device_id } of devices as { device_id: string }[])
+      await callMatrix(stage.homeserver.url, as_token, "DELETE", `v3/devices/${device_id}`, as);
+    await ann.say(room, "device");
+    await ann.waitForMessage(room, ({ body }) => body === answerTo("device"));
+    expect(await callMatrix(stage.homeserver.url, as_token, "GET", "v3/devices", as)).toEqual({ devices });
   });
 
   it("what was accepted and not confirmed, the connection being reset, is one event, in order", async () => {

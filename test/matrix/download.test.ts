@@ -80,12 +80,20 @@ describe("a file of the homeserver", () => {
     expect(error).toMatchObject({ status: 429, errcode: "M_LIMIT_EXCEEDED", retryAfterMs: 1_500, final: false });
   });
 
-  it("that is not there is refused for good, whatever the answer's body says", async () => {
+  it("that is not there is refused for good", async () => {
+    answer = (response) => {
+      response.writeHead(404);
+      response.end(JSON.stringify({ errcode: "M_NOT_FOUND", error: "Not found" }));
+    };
+    expect(await get().catch((thrown: unknown) => thrown)).toMatchObject({ status: 404, final: true });
+  });
+
+  it("that a gateway does not find may come later", async () => {
     answer = (response) => {
       response.writeHead(404);
       response.end("<html>");
     };
-    expect(await get().catch((thrown: unknown) => thrown)).toMatchObject({ status: 404, final: true });
+    expect(await get().catch((thrown: unknown) => thrown)).toMatchObject({ status: 404, final: false });
   });
 
   it("that breaks off may come later", async () => {
