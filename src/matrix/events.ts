@@ -32,7 +32,7 @@ const latest = 253_402_300_799_999;
 /**
  * Reads what claims to be an event, without what we do not keep. What the database could not hold as it is, is
  * refused with the reason. Members are the exception: walls depend on who is in a room, so that nobody may hide by
- * joining with an unreadable name; of such an event the membership remains.
+ * joining with an unreadable name, or at no time; of such an event the membership remains.
  */
 export const readEvent = (value: unknown): EventReading => {
   if (!isObject(value)) return misfit("it is no object");
@@ -42,7 +42,7 @@ export const readEvent = (value: unknown): EventReading => {
   if (!isId(sender, "@") || !sender.includes(":")) return misfit("sender is no user id");
   if (!isShort(type) || type === "") return misfit("type is no event type");
   if (state_key !== undefined && !isShort(state_key)) return misfit("state_key is no short text");
-  if (!Number.isSafeInteger(origin_server_ts)) return misfit("origin_server_ts is no time");
+  if (typeof origin_server_ts !== "number" && type !== "m.room.member") return misfit("origin_server_ts is no time");
   if (!isObject(content)) return misfit("content is no object");
   const redacts = value.redacts ?? (type === "m.room.redaction" ? content.redacts : undefined);
   const event = (kept: ClientEvent["content"]): ClientEvent => ({
@@ -52,7 +52,8 @@ export const readEvent = (value: unknown): EventReading => {
     type,
     ...(state_key !== undefined && { state_key }),
     content: kept,
-    origin_server_ts: Math.min(Math.max(Number(origin_server_ts), 0), latest),
+    origin_server_ts:
+      typeof origin_server_ts === "number" ? Math.trunc(Math.min(Math.max(origin_server_ts, 0), latest)) : 0,
     ...(isObject(unsigned) && !unstorable(unsigned) && { unsigned }),
     ...(isId(redacts, "$") && { redacts: redacts as EventId }),
   });
