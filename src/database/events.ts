@@ -131,6 +131,19 @@ export class Events {
     return rows.length > 0;
   }
 
+  /** Whether something newer is known of the membership that this event is about, routed or not. */
+  async isOutdated({ roomId, stateKey, position }: StoredEvent): Promise<boolean> {
+    const rows = await this.#database.run(
+      (sql) => sql`
+        select 1 from members where room_id = ${roomId} and user_id = ${stateKey} and position > ${position}
+        union all
+        select 1 from events where room_id = ${roomId} and routed_at is null and type = 'm.room.member'
+          and state_key = ${stateKey} and position > ${position}
+        limit 1`,
+    );
+    return rows.length > 0;
+  }
+
   /** The newest edit of a message by its own sender, if one has come. */
   async editOf(event: StoredEvent): Promise<StoredEvent | undefined> {
     const [row] = await this.#database.run(

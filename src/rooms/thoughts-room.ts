@@ -96,7 +96,6 @@ export class ThoughtsRooms {
 
   async #makeRoom(agent: Agent): Promise<RoomId> {
     const { client, directory, rights, rooms, serverName } = this.#parts;
-    const alias = `clevernet_thoughts_${agent.name.replace(/[^a-z0-9._-]/g, "_")}`;
     const readers = [...new Set([agent.owner, ...rights.admins])];
     const room = {
       preset: "private_chat",
@@ -105,7 +104,7 @@ export class ThoughtsRooms {
       invite: readers,
       initial_state: [{ type: "m.room.history_visibility", state_key: "", content: { history_visibility: "invited" } }],
     };
-    const roomId = await client.ownRoom(alias, serverName, room);
+    const roomId = await client.ownRoom(`clevernet_thoughts_${agent.name}`, serverName, room);
     await rooms.setKind(roomId, "thoughts");
     await directory.table.thoughtsRoomMade(agent.name, roomId);
     return roomId;

@@ -1,6 +1,6 @@
 import type { AgentDirectory } from "../agent/agent.ts";
 import type { Rights } from "../agent/rights.ts";
-import type { StoredEvent } from "../database/events.ts";
+import type { Events, StoredEvent } from "../database/events.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
 import type { RoomContext } from "../database/rooms.ts";
 import type { AgentName, RoomId, UserId } from "../lib/ids.ts";
@@ -28,6 +28,7 @@ interface Parts {
   readonly bot: Bot;
   readonly botUserId: UserId;
   readonly directory: AgentDirectory;
+  readonly events: Events;
   readonly rights: Rights;
   readonly serverName: string;
 }
@@ -38,14 +39,17 @@ export const approachOf = (event: StoredEvent): Approach => ({
   key: event.eventId,
 });
 
-/** Answers an invitation of the bot, of an agent, or of an agent that does not exist; other events say nothing to us. */
+/**
+ * Answers an invitation of the bot, of an agent, or of an agent that does not exist, unless it was taken back since;
+ * other events say nothing to us.
+ */
 export async function answerMembership(event: StoredEvent, room: RoomContext, parts: Parts): Promise<OutboxDraft[]> {
-  const { bot, botUserId, directory, serverName } = parts;
+  const { bot, botUserId, directory, events, serverName } = parts;
   if (event.type !== "m.room.member" || readMember(event.content)?.membership !== "invite") return [];
   const userId = event.stateKey as UserId;
-  if (userId === botUserId) return bot.onInvite(approachOf(event));
   const name = agentName(userId, serverName);
-  if (name === undefined) return [];
+  if ((userId !== botUserId && name === undefined) || (await events.isOutdated(event))) return [];
+  if (name === undefined) return bot.onInvite(approachOf(event));
   const agent = await directory.find(name);
   if (!agent) return bot.onUnknownAgent(name, approachOf(event));
   const offLimits = room.kind !== "chat";

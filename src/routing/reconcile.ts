@@ -8,7 +8,7 @@ import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
-import type { MatrixClient } from "../matrix/client.ts";
+import { HomeserverError, type MatrixClient } from "../matrix/client.ts";
 import { readEvent } from "../matrix/events.ts";
 import { readMissed, type Swept, type SweptRoom } from "../matrix/sweep.ts";
 import { asIncoming } from "./intake.ts";
@@ -95,7 +95,10 @@ export class Reconciler {
       for (const agent of await directory.all()) {
         if (this.#stopped.signal.aborted) return;
         if (!agent.registered || !leases.holds(agent.userId)) continue;
-        await this.#sweepAgent(agent);
+        await this.#sweepAgent(agent).catch((error: unknown) => {
+          if (!(error instanceof HomeserverError && error.final)) throw error;
+          log.warn({ agent: agent.name }, `the homeserver does not let this agent be swept: ${messageOf(error)}`);
+        });
         await clock.sleep(pauseMs, this.#stopped.signal);
       }
     } catch (error) {
@@ -109,7 +112,7 @@ export class Reconciler {
     const swept = await readMissed(client, agent.userId, agent.syncToken ?? undefined, known);
     let found = 0;
     for (const room of swept.rooms) {
-      const missed = await this.#placeMissed(room);
+      const missed = await this.#placeMissed(agent, room);
       if (missed.length === 0) continue;
       found += missed.length;
       onStored(await events.store(missed, "sweep"));
@@ -120,13 +123,18 @@ export class Reconciler {
     onFound(found);
   }
 
-  /** What is unknown in a stretch of timeline, each with its place between the events that are known. */
-  async #placeMissed(room: SweptRoom): Promise<IncomingEvent[]> {
+  /**
+   * What is unknown in a stretch of timeline, each with its place between the events that are known. What was before the
+   * agent came is none of it: nobody has sent it to us, and nobody waits for what follows from it.
+   */
+  async #placeMissed({ userId }: Agent, room: SweptRoom): Promise<IncomingEvent[]> {
     const read = room.events.flatMap((value) => {
       const event = readEvent({ ...value, room_id: room.roomId });
       return event.ok ? [event.event] : [];
     });
     const positions = await this.#parts.events.positions(read.map((event) => event.event_id));
+    const { agents } = await this.#parts.rooms.context(room.roomId);
+    const since = agents.find((one) => one.userId === userId && one.membership === "join")?.since ?? 0;
     const missed: IncomingEvent[] = [];
     let run: typeof read = [];
     for (const event of read) {
@@ -135,7 +143,7 @@ export class Reconciler {
         run.push(event);
         continue;
       }
-      if (run.length > 0) {
+      if (run.length > 0 && position > since) {
         const before = await this.#parts.events.positionBefore(room.roomId, position);
         const step = (position - before) / (run.length + 1);
         missed.push(...run.map((late, index) => asIncoming(late, before + step * (index + 1))));

@@ -9,7 +9,7 @@ import { messageOf } from "../lib/errors.ts";
 import type { RoomId, UserId } from "../lib/ids.ts";
 import { about, type Log } from "../lib/log.ts";
 import { Mailbox } from "../lib/mailbox.ts";
-import type { MatrixClient } from "../matrix/client.ts";
+import { HomeserverError, type MatrixClient } from "../matrix/client.ts";
 import { agentName } from "../matrix/message.ts";
 import { readMember } from "../matrix/state.ts";
 import { hydrate } from "./hydrate.ts";
@@ -131,7 +131,12 @@ export class Router {
     const isAgent = membership !== undefined && agentName(member, serverName) !== undefined;
     // The join is projected by what is read; only a first join has something to read.
     if (isAgent && membership === "join" && (await rooms.membership(event.roomId, member)) !== "join") {
-      await hydrate(client, { events, rooms }, event, member, judge.kindOf, judge.ignores);
+      await hydrate(client, { events, rooms }, event, member, judge.kindOf, judge.ignores).catch(
+        async (error: unknown) => {
+          // Whoever has left since may not be let in to read, and needs not.
+          if (!(error instanceof HomeserverError && error.final && (await events.isOutdated(event)))) throw error;
+        },
+      );
     }
     const settled = this.#settle(event, room, membership);
     await (judge.isCommand(event) ? this.#awaitSome(event, settled) : settled);

@@ -186,8 +186,14 @@ onEachDatabase((database) => {
 
   describe("judged in any order", () => {
     const [ann, mallory] = [newUser(), newUser()];
+    const bot = "@clevernet:test" as UserId;
+    const invited: EventId[] = [];
     /** Stores the events in this order and routes them in it. */
     const route = async (...given: readonly IncomingEvent[]) => {
+      for (const event of given) await routeAtOnce(event);
+    };
+    /** The same for events that are all stored before the first is routed. */
+    const routeAtOnce = async (...given: readonly IncomingEvent[]) => {
       const rooms = new Rooms(database());
       const judge = new Judge({
         events: events(),
@@ -199,16 +205,21 @@ onEachDatabase((database) => {
         throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
         commands: { isOne: () => false, handle: async () => undefined },
         reactions: { react: async () => {}, reply: async () => false },
-        bot: { onInvite: async () => [], onMessage: async () => [], onUnknownAgent: async () => [] },
+        bot: {
+          onInvite: async ({ key }) => {
+            invited.push(key as EventId);
+            return [];
+          },
+          onMessage: async () => [],
+          onUnknownAgent: async () => [],
+        },
         serverName: "test",
-        botUserId: "@clevernet:test" as UserId,
+        botUserId: bot,
         log: silentLog,
       });
-      for (const event of given) {
-        await events().store([event], "push");
-        for (const one of await pendingIn(database(), roomId))
-          await settle(database(), one, await judge.judge(one, await rooms.context(roomId)));
-      }
+      await events().store(given, "push");
+      for (const one of await pendingIn(database(), roomId))
+        await settle(database(), one, await judge.judge(one, await rooms.context(roomId)));
     };
     const original = () => incoming({ roomId, sender: ann });
     const editOf = ({ eventId }: IncomingEvent, body: string, sender = ann) => {
@@ -255,6 +266,16 @@ onEachDatabase((database) => {
         await route(...(early ? [redaction, message] : [message, redaction]), editOf(message, "back"));
         expect(await bodyOf(message)).toBeUndefined();
       }
+    });
+
+    it("an invitation is answered, unless it was taken back before", async () => {
+      const member = (membership: string) =>
+        incoming({ roomId, sender: ann, type: "m.room.member", stateKey: bot, content: { membership } });
+      const [first, second, third] = [member("invite"), member("invite"), member("invite")];
+      await route(first);
+      await routeAtOnce(member("leave"), second, member("leave"));
+      await routeAtOnce(third);
+      expect(invited).toEqual([first.eventId, third.eventId]);
     });
 
     it("a redaction by somebody without the power changes nothing", async () => {
