@@ -114,6 +114,9 @@ async function carryOut(
   const { sources = [], taint = [], endsTurn: ends = false, speaksIn, wakes: woken } = outcome;
   const outbox = [...(outcome.outbox ?? []), ...card];
   const result = render(functionResult(id, outcome.result));
+  const { log } = mind;
+  log.debug({ subAgent: frame.subAgent, function: call.name, call: id }, "a call is done");
+  log.trace({ call: id, arguments: call.arguments, result }, "what it was, and what came of it");
   const spoke = state.spoke || speaksIn === turn.roomId;
   const acting: Acting = { result, spoke, ends, sources, taint, parts: journal.partsOf(step.n) };
   const written = {

@@ -64,12 +64,14 @@ export class TurnRunner {
     const hideWork = this.#mind.showWork(agent, conversation.roomId);
     const started = this.#mind.clock.monotonic();
     let outcome: TurnOutcome = "left";
+    const subject = { agent: agent.name, room: turn.roomId, turn: turn.number };
     try {
-      const subject = { agent: agent.name, room: turn.roomId, turn: turn.number };
       outcome = await about(subject, () => this.#work(agent, turn, controller.signal));
       return outcome !== "left";
     } finally {
-      this.#mind.onTurnEnded(outcome, this.#mind.clock.monotonic() - started);
+      const milliseconds = this.#mind.clock.monotonic() - started;
+      about(subject, () => this.#mind.log.debug({ outcome, milliseconds }, "the turn is over"));
+      this.#mind.onTurnEnded(outcome, milliseconds);
       hideWork();
       this.#running.delete(keyOf(conversation));
       resolve();
@@ -156,6 +158,8 @@ export class TurnRunner {
   }
 
   async #work(agent: Agent, turn: ClaimedTurn, signal: AbortSignal): Promise<TurnOutcome> {
+    const { epoch, reason, requesters } = turn;
+    this.#mind.log.debug({ reason, requesters, epoch }, "a turn begins");
     try {
       this.#onWaiting(await workTurn(this.#mind, agent, turn, signal));
       return "done";

@@ -33,7 +33,7 @@ export async function think(
   wakes: readonly TakenWake[],
 ): Promise<{ thinking: Thinking; waiting: Conversation[] }> {
   const { mind, agent, turn, journal, frame } = state;
-  const { clock, model, renders, toolbox } = mind;
+  const { clock, log, model, renders, toolbox } = mind;
   const { settings } = agent;
   const own = frame.subAgent === undefined;
   const step = journal.take<Thinking>("model");
@@ -43,7 +43,7 @@ export async function think(
     return { thinking: step.done, waiting: [] };
   }
   const { ids: told, notes } = takeNotes(state, own ? wakes : []);
-  const { prompt, seen, log } = await frame.look(state, step.n, wakes);
+  const { prompt, seen, log: shownLog } = await frame.look(state, step.n, wakes);
   const tools = toolbox.offer(agent, frame.tools);
   const conversation = digest("session", turn.agent, turn.roomId, ...(own ? [] : [frame.subAgent ?? ""]));
   const sent = mind.prefixes.measure(conversation, [tools.text, ...prompt.messages.flatMap(textsOf)]);
@@ -75,6 +75,10 @@ export async function think(
   );
   const { text, thought: reasoning, milliseconds, reservation } = completion;
   const calls = frame.exchange.unique(completion.toolCalls, step.n);
+  const names = calls.map(({ name }) => name);
+  const { subAgent } = frame;
+  log.debug({ subAgent, model: frame.model, milliseconds, ...completion.usage, calls: names }, "the model answered");
+  log.trace({ subAgent, thought: reasoning, text }, "what it thought");
   const speech = own && settings.answer === "text" && calls.length === 0 ? speak(state, text, wakes, step.n) : [];
   const silent = own && asked(wakes) && !state.spoke && speech.length === 0;
   const thinking: Thinking = {
@@ -93,13 +97,13 @@ export async function think(
     result: thinking,
     outbox: speech,
     ephemeris: [...notes, ...entries].map((entry) => render(entry)),
-    subAgent: frame.subAgent,
+    subAgent,
     render: shown,
     usage: { ...completion.usage, ...sent, model: frame.model, milliseconds, reservation },
     sources: state.sources,
     taint: state.taint,
     ...(seen !== undefined && { seen }),
-    log,
+    log: shownLog,
     ends: own && thinking.ends,
   };
   const [first] = calls;

@@ -225,6 +225,9 @@ export class Judge {
         try {
           const observation = await sensor.notice?.(scene);
           if (!observation) continue;
+          const noticed = { sensor: sensor.name, agent: agent.name, event: event.eventId };
+          log.debug({ ...noticed, reason: observation.reason }, "an event concerns an agent");
+          log.trace({ ...noticed, body: message.body }, "what was noticed");
           meant.push({ agent, reason: observation.reason });
           break;
         } catch (error) {

@@ -1,11 +1,11 @@
-import { expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import type { Sensor } from "../../src/agent/sensor.ts";
 import type { Database } from "../../src/database/connection.ts";
 import { Events } from "../../src/database/events.ts";
 import { Outbox } from "../../src/database/outbox.ts";
 import { pendingIn } from "../../src/database/pending.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { silentLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { Judge } from "../../src/routing/judge.ts";
 import { Throttle } from "../../src/routing/throttle.ts";
 import { sensor as message } from "../../src/sensors/message.ts";
@@ -29,7 +29,7 @@ onEachDatabase((database) => {
       commands: { isOne: () => false, handle: async () => undefined },
       bot: { onInvite: async () => [], onMessage: async () => [], onUnknownAgent: async () => [] },
       serverName: "test",
-      log: silentLog,
+      log: createLog("trace", { write: (line) => void lines.push(JSON.parse(line)) }),
     });
     const agent = await addAgent(database());
     const roomId = newRoom();
@@ -46,6 +46,11 @@ onEachDatabase((database) => {
     const { wakes = [] } = await judge.judge(pending, await mind.rooms.context(roomId));
     return wakes.map(({ reason }) => reason);
   };
+  /** What was logged. */
+  let lines: Record<string, unknown>[];
+  beforeEach(() => {
+    lines = [];
+  });
   const broken: Sensor = {
     name: "broken",
     description: "nothing",
@@ -57,6 +62,19 @@ onEachDatabase((database) => {
   it("a sensor that fails leaves the event to the others", async () => {
     expect(await wakesOf([broken, message])).toEqual(["new event"]);
     expect(await wakesOf([broken])).toEqual([]);
+    expect(lines.filter(({ sensor }) => sensor === "broken").map(({ msg }) => msg)).toEqual(
+      Array(2).fill("a sensor failed"),
+    );
+  });
+
+  it("what a sensor notices is logged: that it does, and for those who want to know everything, what", async () => {
+    await wakesOf([message]);
+    const noticed = { sensor: "message", agent: expect.any(String), event: expect.stringMatching(/^\$/) };
+    expect(lines).toEqual([
+      expect.objectContaining({ ...noticed, level: 20, reason: "new event" }),
+      expect.objectContaining({ ...noticed, level: 10, body: "sure?" }),
+    ]);
+    expect(JSON.stringify(lines[0])).not.toContain("sure?");
   });
 
   it("an event of which a sensor cannot ask the database is judged again", async () => {

@@ -45,11 +45,12 @@ export interface MindOptions {
   readonly budgets?: ConfiguredBudgets;
   readonly prices?: Readonly<Record<string, Price>>;
   readonly tellOperators?: Mind["tellOperators"];
+  readonly log?: Mind["log"];
 }
 
 /** What the turns of one process work with; the model is `m`. */
 export function mindOf(database: Database, options: MindOptions): Mind {
-  const [clock, log, rooms] = [systemClock, silentLog, new Rooms(database)];
+  const [clock, log, rooms] = [systemClock, options.log ?? silentLog, new Rooms(database)];
   const botUserId = "@clevernet:test" as UserId;
   const book = new BudgetBook(new Budgets(database), () => ({ budgets: {}, prices: {}, ...options }));
   const chat = createChatModel({ baseUrl: options.modelUrl, apiKey: "", clock, log });
