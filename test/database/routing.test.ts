@@ -46,7 +46,9 @@ onEachDatabase((database) => {
     expect(woken).toEqual([{ agent: effects.wakes?.[0]?.agent, roomId }]);
     const state = await stateOf(roomId);
     expect(state.events).toMatchObject([{ event_id: event.eventId, shown: true, routed_at: expect.any(Date) }]);
-    expect(state.rooms).toMatchObject([{ shown_events: 1, shown_chars: 5, last_shown_at: state.events[0]?.received_at }]);
+    expect(state.rooms).toMatchObject([
+      { shown_events: 1, shown_chars: 5, last_shown_at: state.events[0]?.received_at },
+    ]);
     expect(state.members).toMatchObject([{ user_id: effects.member?.userId, membership: "join", direct: true }]);
     expect(state.state).toMatchObject([{ type: "m.room.name", content: { name: "Room" } }]);
     expect(state.wakes).toMatchObject([{ key: effects.wakes?.[0]?.key, turn_id: null }]);

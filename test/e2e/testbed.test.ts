@@ -1,8 +1,11 @@
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../support/free-port.ts";
 import { startTestHomeserver, type TestHomeserver } from "../support/homeserver.ts";
 import { HttpProxy, type RequestHead } from "../support/http-proxy.ts";
+import { Listener } from "../support/listener.ts";
 import { PostgresServer, type TestDatabase } from "../support/postgres.ts";
 import { createSharedDatabase, postgresMissing } from "../support/shared-postgres.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
@@ -12,6 +15,20 @@ it("nobody is given a port that somebody else has been given", async () => {
   const ports = new Set<number>();
   for (let n = 0; n < 500; n++) ports.add(await freePort());
   expect(ports.size).toBe(500);
+});
+
+it("a connection that is cut while it ends is closed all the same", async () => {
+  const accepted = Promise.withResolvers<Socket>();
+  const listener = new Listener(createServer(accepted.resolve));
+  await listener.accept();
+  const client = connect(listener.port, "127.0.0.1").on("error", () => {});
+  const socket = await accepted.promise;
+  const closed = once(socket, "close");
+  socket.end("a last word");
+  listener.cut();
+  await closed;
+  client.destroy();
+  await listener.refuse();
 });
 
 describe("homeserver", () => {

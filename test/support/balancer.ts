@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
-import { Listener } from "./listener.ts";
+import { Listener, reset } from "./listener.ts";
 
 /** Gives each connection to the next port on which somebody listens, as a load balancer does. Returns its own port. */
 export async function startBalancer(ports: readonly number[]): Promise<{ port: number; stop(): Promise<void> }> {
@@ -8,8 +8,8 @@ export async function startBalancer(ports: readonly number[]): Promise<{ port: n
   const server = createServer({ pauseOnConnect: true }, async (client) => {
     const upstream = await firstThatListens(ports.map((_, index) => ports[(next + index) % ports.length] ?? 0));
     next += 1;
-    if (!upstream) return client.resetAndDestroy();
-    upstream.on("error", () => client.resetAndDestroy());
+    if (!upstream) return reset(client);
+    upstream.on("error", () => reset(client));
     upstream.on("close", () => client.destroy());
     client.on("close", () => upstream.destroy());
     client.pipe(upstream).pipe(client);

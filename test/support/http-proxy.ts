@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Listener } from "./listener.ts";
+import { Listener, reset } from "./listener.ts";
 import { eventually } from "./poll.ts";
 
 /** The head of a request, as the proxy got it. */
@@ -57,7 +57,7 @@ const hold: Effect = async ({ lifted }) => {
 };
 
 const cut: Effect = ({ incoming }) => {
-  incoming.socket.resetAndDestroy();
+  reset(incoming.socket);
   return false;
 };
 
@@ -73,7 +73,7 @@ export class HttpProxy {
     this.#target = new URL(target);
     const server = createServer((incoming, response) => {
       // The target is gone, or the client: the other one sees the same.
-      this.#serve(incoming, response).catch(() => incoming.socket.resetAndDestroy());
+      this.#serve(incoming, response).catch(() => reset(incoming.socket));
     });
     this.#listener = new Listener(server);
   }

@@ -1,6 +1,12 @@
 import { once } from "node:events";
 import type { AddressInfo, Server, Socket } from "node:net";
 
+/** Node never closes a connection that is reset while it ends, and then cannot end its own process. */
+export const reset = (socket: Socket): void => {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
+};
+
 /** A server on 127.0.0.1 that can vanish and come back on the same port: what all proxies have in common. */
 export class Listener {
   readonly #server: Server;
@@ -30,7 +36,7 @@ export class Listener {
 
   /** Resets every connection that is open now. */
   cut(): void {
-    for (const socket of this.#connections) socket.resetAndDestroy();
+    for (const socket of this.#connections) reset(socket);
   }
 
   /** Resets every connection and refuses new ones, as when nothing listens here. */

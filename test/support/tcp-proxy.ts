@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Listener } from "./listener.ts";
+import { Listener, reset } from "./listener.ts";
 
 /** Stands before a server, a database for instance, and knows nothing of what is said. */
 export interface TcpProxy {
@@ -37,7 +37,7 @@ export async function startTcpProxy(targetUrl: string, { port = 0 } = {}): Promi
 
   const server = createServer({ allowHalfOpen: true }, (client) => {
     const upstream = connect({ host: target.hostname, port: Number(target.port), allowHalfOpen: true });
-    upstream.on("error", () => client.resetAndDestroy());
+    upstream.on("error", () => reset(client));
     client.on("close", () => upstream.destroy());
     // Fails when either side is gone, and then the other side has been told above.
     deliver(client, upstream, false).catch(() => {});
