@@ -94,13 +94,12 @@ async function carryOut(
   // What is no call of a tool is no operation.
   if ("refusal" in prepared) performed = { outcome: { result: prepared.refusal } };
   else {
-    const { sources, taint, speaksHere } = state;
+    const { sources, taint } = state;
     const { todo = frame.todo } = prepared;
     const origin = originInTurn(agent, turn, wakes, {
       key: keyOfStep(state, step.n),
       sources,
       taint,
-      speaksHere,
       todo,
       signal,
       delegate: ({ subAgent: name }) => {

@@ -41,7 +41,6 @@ export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
       if (await awaitMedia(state, sight.media.pending)) sight = await view();
       addSources(state, sight.sources);
       addTaint(state, sight.taint);
-      state.speaksHere = sight.speaksHere;
       if (sight.unread !== undefined && !state.read) {
         state.read = true;
         mind.onRead(agent, turn.roomId, sight.unread, () => state.spoke);

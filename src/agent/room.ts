@@ -1,23 +1,36 @@
 import { eventTime } from "../context/time.ts";
+import type { Rooms } from "../database/rooms.ts";
 import { UserError } from "../lib/errors.ts";
 import { type EventId, HOME, type RoomId } from "../lib/ids.ts";
 import { splitUserId } from "../lib/matrix-id.ts";
 import { type Element, element } from "../lmml/element.ts";
 import type { ThreadPlace } from "../matrix/relation.ts";
+import type { Agent } from "./agent.ts";
 import type { ToolContext } from "./tool.ts";
 
+type Speaker = Pick<ToolContext, "agent" | "roomId" | "rooms">;
+
 /** The room in which a call speaks: the one it names, or the conversation's own. Throws a `UserError` where it cannot. */
-export async function roomToSpeakIn(named: string | undefined, context: ToolContext) {
-  const { agent, roomId: here, rooms, speaksHere } = context;
+export async function roomToSpeakIn(named: string | undefined, { agent, roomId: here, rooms }: Speaker) {
   const roomId = (named ?? here) as RoomId;
   if (roomId === HOME) throw new UserError("Name the room to speak in: there is no room here.");
-  if (roomId === here && speaksHere) return roomId;
-  const { agents, state } = await rooms.context(roomId);
-  if (!agents.some(({ userId, membership }) => userId === agent.userId && membership === "join")) {
+  const obstacle = await silencedIn(roomId, agent, rooms);
+  if (obstacle === "absent")
     throw new UserError(`You are not in the room ${roomId}. Speak in one of the rooms that you are shown.`);
-  }
-  if (state["m.room.encryption"]) throw new UserError(`The room ${roomId} is encrypted: you cannot speak there.`);
+  if (obstacle === "encrypted") throw new UserError(`The room ${roomId} is encrypted: you cannot speak there.`);
   return roomId;
+}
+
+/** What keeps an agent from speaking in a room now: much may have come since it was shown the room. */
+export async function silencedIn(
+  roomId: RoomId,
+  agent: Agent,
+  rooms: Pick<Rooms, "context">,
+): Promise<"absent" | "encrypted" | undefined> {
+  const { agents, state } = await rooms.context(roomId);
+  const isThere = agents.some(({ userId, membership }) => userId === agent.userId && membership === "join");
+  if (!isThere) return "absent";
+  return state["m.room.encryption"] ? "encrypted" : undefined;
 }
 
 /** The thread in which a call speaks: the one it names; in the conversation's own room, that of the conversation. */

@@ -10,6 +10,7 @@ import { asked, requesters, threadOf } from "./cause.ts";
 import { textsOf } from "./exchange.ts";
 import { takeNotes } from "./notes.ts";
 import { parametersOf } from "./operation.ts";
+import { silencedIn } from "./room.ts";
 import { utter } from "./speech.ts";
 import { announce, callId, keyOfStep, type TurnState } from "./turn-state.ts";
 
@@ -79,7 +80,7 @@ export async function think(
   const { subAgent } = frame;
   log.debug({ subAgent, model: frame.model, milliseconds, ...completion.usage, calls: names }, "the model answered");
   log.trace({ subAgent, thought: reasoning, text }, "what it thought");
-  const speech = own && settings.answer === "text" && calls.length === 0 ? speak(state, text, wakes, step.n) : [];
+  const speech = own && settings.answer === "text" && calls.length === 0 ? await speak(state, text, wakes, step.n) : [];
   const silent = own && asked(wakes) && !state.spoke && speech.length === 0;
   const thinking: Thinking = {
     at: clock.now().toISOString(),
@@ -131,11 +132,18 @@ const entriesOf = (state: TurnState, thinking: Thinking): Element[] => {
   return [...thoughts, ...calls];
 };
 
-const speak = (state: TurnState, text: string, wakes: readonly TakenWake[], n: number): OutboxDraft[] => {
-  if (text === "" || state.turn.roomId === HOME) return [];
+const speak = async (
+  state: TurnState,
+  text: string,
+  wakes: readonly TakenWake[],
+  n: number,
+): Promise<OutboxDraft[]> => {
+  const { agent, mind, turn } = state;
+  if (text === "" || turn.roomId === HOME) return [];
+  if (await silencedIn(turn.roomId, agent, mind.rooms)) return [];
   return utter({
-    sender: state.agent.userId,
-    roomId: state.turn.roomId,
+    sender: agent.userId,
+    roomId: turn.roomId,
     text,
     thread: threadOf(wakes),
     key: keyOfStep(state, n),

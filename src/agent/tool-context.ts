@@ -18,8 +18,6 @@ export interface Origin {
   /** The conversation's room, '' at home. */
   readonly roomId: RoomId;
   readonly thread: ThreadPlace | undefined;
-  /** The agent was just seen to be in that room, and can speak there; else that is to be asked. */
-  readonly speaksHere?: boolean;
   /** The same for the same call, however often it is run. */
   readonly key: string;
   /** Root of the chain of turns, as `WakeDraft` has it. */
@@ -44,7 +42,7 @@ export const originInTurn = (
   agent: Agent,
   turn: Turn,
   wakes: readonly TakenWake[],
-  rest: Pick<Origin, "key" | "sources" | "taint" | "speaksHere" | "todo" | "signal" | "delegate">,
+  rest: Pick<Origin, "key" | "sources" | "taint" | "todo" | "signal" | "delegate">,
 ): Origin => ({
   agent,
   roomId: turn.roomId,

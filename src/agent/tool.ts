@@ -27,8 +27,6 @@ export interface ToolContext {
   readonly roomId: RoomId;
   /** The thread in which the conversation stands, if it stands in one. */
   readonly thread: ThreadPlace | undefined;
-  /** The agent was just seen to be in the conversation's room, and can speak there; else that is to be asked. */
-  readonly speaksHere?: boolean;
   /** The same for the same call, however often it is run: keys of what it sends are made from it. */
   readonly key: string;
   /** Root of the chain of turns to which this belongs, as `WakeDraft` has it. */

@@ -68,8 +68,6 @@ export interface TurnState {
   taint: readonly string[];
   /** Wakes whose notes the agent was shown. */
   readonly noted: Set<number>;
-  /** As of the last look, the agent is in the conversation's room, and can speak there. */
-  speaksHere: boolean;
   /** People in the conversation's room have heard the agent in this turn. */
   spoke: boolean;
   /** People have been told up to where the agent has read. */

@@ -40,7 +40,6 @@ export async function workTurn(
     sources: turn.sources,
     taint: turn.taint,
     noted: new Set(),
-    speaksHere: false,
     spoke: false,
     read: false,
     awaited: new Set(),

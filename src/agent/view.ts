@@ -41,8 +41,6 @@ export interface Sight {
   readonly unread: EventId | undefined;
   readonly media: CarriedMedia;
   readonly audience: readonly UserId[];
-  /** The agent is in the conversation's room, in which it can speak. */
-  readonly speaksHere: boolean;
   /** See `Seen`. */
   readonly emptied: boolean;
   /** To be remembered for the conversation's next render. */
@@ -140,7 +138,6 @@ export class View {
     ];
     return {
       audience: seen.audience,
-      speaksHere: seen.rooms.some(({ roomId, encrypted }) => roomId === turn.roomId && !encrypted),
       emptied: seen.emptied,
       log: log?.next,
       sources: [

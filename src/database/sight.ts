@@ -31,7 +31,6 @@ export interface RoomRow {
   readonly roomId: RoomId;
   readonly name: string | null;
   readonly direct: boolean;
-  readonly encrypted: boolean;
   readonly readable: boolean;
   readonly unread: number;
   readonly seenPosition: number;
@@ -206,7 +205,6 @@ export class Sights {
           'name', coalesce(
             (select nullif(content->>'name', '') from room_state s where s.room_id = known.room_id and s.type = 'm.room.name'),
             (select content->>'alias' from room_state s where s.room_id = known.room_id and s.type = 'm.room.canonical_alias')),
-          'encrypted', exists (select 1 from room_state s where s.room_id = known.room_id and s.type = 'm.room.encryption'),
           'unread', (select count(*) from (
             select 1 from events e where e.room_id = known.room_id and e.shown and e.position > known.seen and e.sender <> ${userId}
             limit 1000) u)

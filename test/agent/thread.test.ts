@@ -20,7 +20,6 @@ const sight = (change: Partial<Omit<Sight, "world">> & { world?: Partial<World> 
   seen: 0,
   unread: undefined,
   media: { pending: [], shown: [] } as never,
-  speaksHere: true,
   audience: ["@ann:matrix.org" as UserId],
   emptied: false,
   log: undefined,

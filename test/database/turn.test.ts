@@ -16,7 +16,7 @@ import { tool as sendMessage } from "../../src/tools/send-message.ts";
 import { onEachDatabase } from "../support/database.ts";
 import { mindOf } from "../support/mind.ts";
 import { newKey, newRoom, newUser, rightsOf, setMember, settleEvent, wake } from "../support/rows.ts";
-import { type ModelRequest, ScriptedModel, say, toolName, userText } from "../support/scripted-model.ts";
+import { type ModelRequest, ScriptedModel, type Step, say, toolName, userText } from "../support/scripted-model.ts";
 
 onEachDatabase((database) => {
   let model: ScriptedModel;
@@ -181,24 +181,40 @@ onEachDatabase((database) => {
     });
   });
 
-  it("an agent knows from what it is shown that it can speak in its room", async () => {
-    model.on(() => true, askFor("Again"), { times: 1 }).onEvery(answer);
-    await newProcess().runner.run(conversation);
-    expect(runs.map(({ speaksHere }) => speaksHere)).toEqual([true]);
-  });
-
-  it.each([
+  describe.each([
     ["is encrypted", { state: { type: "m.room.encryption", content: {}, sender: newUser() } }],
     ["has been left", { member: "leave" }],
-  ] as const)("nothing is said in a room that %s: the agent is told so", async (_what, change) => {
-    const { agent, roomId } = conversation;
-    if ("state" in change) await settleEvent(database(), { roomId, stateKey: "" }, change);
-    else await setMember(database(), roomId, `@agent_${agent}:test` as UserId, change.member);
-    model.on(() => true, answer, { times: 1 }).onEvery("never mind");
-    await newProcess().runner.run(conversation);
-    const told = userText(model.requests[1] as ModelRequest);
-    expect(told).toMatch("state" in change ? /is encrypted: you cannot speak there/ : /You are not in the room/);
-    expect(await said()).toEqual([]);
+  ] as const)("in a room that %s while the model thinks", (_what, change) => {
+    const thenAnswer = (reply: (request: ModelRequest) => Step) => async (request: ModelRequest) => {
+      const { agent, roomId } = conversation;
+      if ("state" in change) await settleEvent(database(), { roomId, stateKey: "" }, change);
+      else await setMember(database(), roomId, `@agent_${agent}:test` as UserId, change.member);
+      return reply(request);
+    };
+
+    it("nothing is said: the agent is told so", async () => {
+      model.on(() => true, thenAnswer(answer), { times: 1 }).onEvery("never mind");
+      await newProcess().runner.run(conversation);
+      const told = userText(model.requests[1] as ModelRequest);
+      expect(told).toMatch("state" in change ? /is encrypted: you cannot speak there/ : /You are not in the room/);
+      expect(await said()).toEqual([]);
+    });
+
+    it("nothing is said by an agent whose last text is its answer", async () => {
+      const directory = new AgentDirectory(database(), systemClock, silentLog);
+      const agent = await directory.find(conversation.agent);
+      if (agent) await directory.writeFields(agent, { answer: "text" });
+      model
+        .on(
+          () => true,
+          thenAnswer(() => "done"),
+          { times: 1 },
+        )
+        .onEvery("done");
+      await newProcess().runner.run(conversation);
+      expect(await turnRow()).toMatchObject({ state: "done" });
+      expect(await said()).toEqual([]);
+    });
   });
 
   it("a turn that another process goes on with does not call the model again for what it has answered", async () => {
