@@ -171,17 +171,17 @@ export class Rooms {
     );
   }
 
-  /** Adds to history what was read from the homeserver when an agent joined: routed already, it wakes nobody. */
+  /** Adds to history what was read from the homeserver when an agent joined: routed already, it wakes nobody. Edits are not shown. */
   async markAsHistory(roomId: RoomId, eventIds: readonly EventId[]): Promise<void> {
     await this.#database.run(
       (sql) => sql`
         with told as (
-          update events set routed_at = now(), shown = true
+          update events set routed_at = now(), shown = replaces is null
           where event_id = any (${[...eventIds]}) and source = 'history' and routed_at is null
-          returning length(content->>'body') as chars, received_at
+          returning length(content->>'body') as chars, received_at, shown
         )
         insert into rooms (room_id, shown_events, shown_chars, last_shown_at)
-        select ${roomId}, count(*), coalesce(sum(chars), 0), max(received_at) from told
+        select ${roomId}, count(*), coalesce(sum(chars), 0), max(received_at) from told where shown
         on conflict (room_id) do update set shown_events = rooms.shown_events + excluded.shown_events,
           shown_chars = rooms.shown_chars + excluded.shown_chars,
           last_shown_at = coalesce(excluded.last_shown_at, rooms.last_shown_at)`,

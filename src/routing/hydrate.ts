@@ -4,6 +4,7 @@ import type { UserId } from "../lib/ids.ts";
 import { isObject } from "../lib/json.ts";
 import type { MatrixClient } from "../matrix/client.ts";
 import { type ClientEvent, readEvent } from "../matrix/events.ts";
+import { applyEdits } from "./edits.ts";
 import { asIncoming } from "./intake.ts";
 import { type KindOf, snapshot } from "./project.ts";
 
@@ -48,6 +49,10 @@ export async function hydrate(
     join.roomId,
     placed.map((event) => event.eventId),
   );
+  for (const original of new Set(placed.flatMap(({ replaces }) => replaces ?? []))) {
+    const message = await database.events.find(original);
+    if (message) await applyEdits(database.events, message);
+  }
   // Last, because it makes the agent a member: from then on there is nothing left to read.
   await database.rooms.adopt(join.roomId, snapshot(read(state).map(asStored), kindOf), join.position);
 }

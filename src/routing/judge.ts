@@ -12,6 +12,7 @@ import type { Log } from "../lib/log.ts";
 import { agentName, type Message, readMessage } from "../matrix/message.ts";
 import { powerOf, readPowerLevels } from "../matrix/state.ts";
 import { isAmongAgents, mediaOf } from "./carried.ts";
+import { applyEdits } from "./edits.ts";
 import { answerMembership, approachOf, type Bot } from "./membership.ts";
 import { cannotRead, closedDoor, pausedNotice, tooFast } from "./notices.ts";
 import { isShownState, project } from "./project.ts";
@@ -84,7 +85,7 @@ export class Judge {
   }
 
   async #judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
-    if (event.source === "history") return { shownChars: lengthOf(event) };
+    if (event.source === "history") return event.replaces === null ? { shownChars: lengthOf(event) } : {};
     const projected = project(event, this.kindOf);
     if (says(event) && (await this.ignores(event.sender))) return projected;
     if (room.kind === "thoughts") return { ...projected, outbox: await answerMembership(event, room, this.#parts) };
@@ -114,7 +115,7 @@ export class Judge {
     if (!message) return {};
     if (message.replaces !== undefined) {
       const original = await this.#parts.events.find(message.replaces);
-      if (original) await this.#applyEdits(original);
+      if (original) await applyEdits(this.#parts.events, original);
       return {};
     }
     if (event.overtaken) await this.#catchUp(event, room);
@@ -255,23 +256,10 @@ export class Judge {
 
   /** Edits and redactions may come before what they are about. */
   async #catchUp(event: StoredEvent, room: RoomContext): Promise<void> {
-    await this.#applyEdits(event);
+    await applyEdits(this.#parts.events, event);
     for (const redaction of await this.#parts.events.redactionsOf(event)) {
       await this.#redact(redaction, room);
     }
-  }
-
-  /** Only edits by the sender of what they edit count. */
-  async #applyEdits(original: StoredEvent): Promise<void> {
-    const edit = await this.#parts.events.editOf(original);
-    const content = edit?.content["m.new_content"];
-    if (!edit || typeof content !== "object" || content === null) return;
-    // Where the message stands (thread, reply) is the original's business.
-    const relation = original.content["m.relates_to"];
-    await this.#parts.events.applyEdit(original.eventId, {
-      ...content,
-      ...(relation !== undefined && { "m.relates_to": relation }),
-    } as never);
   }
 
   async #redact(redaction: StoredEvent, room: RoomContext): Promise<void> {

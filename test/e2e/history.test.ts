@@ -77,4 +77,28 @@ describe("the history that an agent sees", () => {
     await expect(ben.redact(room, id)).rejects.toThrow();
     expect(historyOf(await look(), room)).toContain("stays here");
   });
+
+  it("has what was said before the agent came, as it was edited last, and nothing of what was taken back", async () => {
+    const joined = room;
+    room = await ann.createRoom({ preset: "private_chat", invite: [ben.id] });
+    await ben.waitForMembership(room, "invite");
+    await ben.join(room);
+    await ann.say(room, "the first word");
+    const edited = await ann.say(room, "they met at non");
+    await ann.redact(room, await ann.say(room, "what a pity"));
+    await ann.edit(room, edited, "they met at noo");
+    await ben.edit(room, edited, "they met at midnight");
+    await ann.edit(room, edited, "they met at noon");
+    await ann.invite(room, stage.agentId());
+    await ann.waitForMembership(room, "join", stage.agentId());
+    const seen = all(roomSeen(await look(), room), "message").filter(
+      ({ attributes }) => attributes.sender === ann.id || attributes.sender === ben.id,
+    );
+    room = joined;
+    expect(seen.map((message) => [textOf(message), message.attributes.edited])).toEqual([
+      ["the first word", undefined],
+      ["they met at noon", true],
+      [`look ${asked}.`, undefined],
+    ]);
+  });
 });
