@@ -40,6 +40,9 @@ const refuse = (reason: string): Verdict => ({ decision: "refuse", reason });
 
 const levelFor = (kind: OperationKind): Level => (kind === "read" ? "use" : "operate");
 
+/** What people need at least to command a tool; where that depends on the input, the gate may want more. */
+export const levelToCommand = ({ kind }: AnyTool): Level => (typeof kind === "function" ? "use" : levelFor(kind));
+
 const allows = (mode: Mode, kind: OperationKind): boolean => modes.indexOf(kind) <= modes.indexOf(mode);
 
 /** The mode that holds where a room has one of its own: the stricter of both. */
@@ -82,7 +85,8 @@ export async function gate(call: Call): Promise<Verdict> {
   const needed: Level = own && by === "model" ? "chat" : levelFor(kind);
   const lacksRights = !includesLevel(level, needed);
   const rights = `it needs the right to ${needed}, and those it is done for (${requesters.join(", ")}) have: ${level}`;
-  if (!includesLevel(level, "chat") || (lacksRights && by === "person")) return refuse(rights);
+  if (lacksRights && by === "person") return refuse(`you need the right to ${needed} for it; you have: ${level}`);
+  if (!includesLevel(level, "chat")) return refuse(rights);
   if (own || (by === "person" && !elsewhere)) return run;
 
   const {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type CommandContext, defineCommand } from "../agent/command.ts";
 import { type Commandable, helpFor, usageOf, wordsFor } from "../agent/command-line.ts";
+import { levelToCommand } from "../agent/mode.ts";
 import { includesLevel } from "../agent/permissions.ts";
 import { UserError } from "../lib/errors.ts";
 import { nearest } from "../lib/nearest.ts";
@@ -21,8 +22,10 @@ export const commands = [
     input: z.object({ command: z.string().optional().describe("The command that is to be explained") }),
     positional: ["command"],
     async run({ command = "" }, context) {
-      const { agents, prefix, toolbox } = context;
-      const tools = [...new Set(agents.flatMap((agent) => toolbox.commandable(agent)))];
+      const { agents, level, prefix, toolbox } = context;
+      const tools = [...new Set(agents.flatMap((agent) => toolbox.commandable(agent)))].filter((tool) =>
+        includesLevel(level, levelToCommand(tool)),
+      );
       const known: Commandable[] = [...ownHere(context), ...tools];
       const word = (command.startsWith(prefix) ? command.slice(prefix.length) : command).toLowerCase().trim();
       if (word !== "") {

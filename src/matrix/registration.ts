@@ -72,8 +72,8 @@ export const readRegistration = async (file: string, terms: RegistrationTerms): 
 };
 
 const schemaFor = ({ serverName, url }: RegistrationTerms, dir: string) => {
-  const freshTokens = `a token of its own, no placeholder; make new ones with: npm run clevernet -- init --rotate-tokens --dir ${dir}`;
-  const token = z.string(freshTokens).refine((text) => /^(?!placeholder)\S+$/i.test(text), freshTokens);
+  const freshTokens = `a token of its own, of 16 characters or more and no placeholder; make new ones with: npm run clevernet -- init --rotate-tokens --dir ${dir}`;
+  const token = z.string(freshTokens).refine((text) => /^(?!placeholder)[\x21-\x7e]{16,}$/i.test(text), freshTokens);
   const regex = `'${agentsOf(serverName)}', because config.yaml says that the homeserver is ${serverName}`;
   const users = `one entry, { exclusive: true, regex: '${agentsOf(serverName)}' }`;
   const aliases = `one entry, { exclusive: true, regex: '${aliasesOf(serverName)}' }`;

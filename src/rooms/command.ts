@@ -10,6 +10,7 @@ import {
   wordsFor,
 } from "../agent/command-line.ts";
 import { interrupted, Stopped } from "../agent/interruption.ts";
+import { levelToCommand } from "../agent/mode.ts";
 import { describe, type Ended, examine, operate, refused, resultText, unknown } from "../agent/operation.ts";
 import { includesLevel } from "../agent/permissions.ts";
 import { utter } from "../agent/speech.ts";
@@ -115,11 +116,13 @@ export class Commands {
   }
 
   #unknown(context: CommandContext, line: string): string {
-    const { prefix, room } = context;
+    const { level, prefix, room } = context;
     const [first = "", second] = line.toLowerCase().split(/\s+/);
-    const forms = this.#formsHere(context).filter(
-      (form) => isTool(form) || form.where === "anywhere" || (form.where === "control") === (room.kind === "control"),
-    );
+    const forms = this.#formsHere(context)
+      .filter((form) => includesLevel(level, isTool(form) ? levelToCommand(form) : form.level))
+      .filter(
+        (form) => isTool(form) || form.where === "anywhere" || (form.where === "control") === (room.kind === "control"),
+      );
     const family = familyOf(this.#formsHere(context), first);
     const known = family.length > 0 ? family : [...new Set(forms.map(commandOf))].sort((a, b) => a.localeCompare(b));
     const typed = family.length > 0 || second === undefined ? [first, second].join(" ").trim() : first;

@@ -21,7 +21,7 @@ export const tool = defineTool({
     eventId: z
       .string()
       .regex(/^\$.{1,254}$/)
-      .describe("The eventId of the message"),
+      .describe("The eventId of the message, which begins with $"),
     key: z.string().trim().min(1).max(64).describe("The sign: one emoji"),
   }),
   async run({ eventId, key: sign, roomId: named }, context) {

@@ -32,7 +32,8 @@ export const tool = defineTool({
     const known = await schedules.find(key);
     if (known) return { result: scheduleElement(known) };
     const { cron, at, text } = input.cron === undefined && input.at === undefined ? splitTime(input.text) : input;
-    if ((cron === undefined) === (at === undefined)) throw new UserError("Say when: either cron or at.");
+    if ((cron === undefined) === (at === undefined))
+      throw new UserError("Say when: cron, such as 0 9 * * 1-5, or at, such as 2026-12-24T18:00; one of them.");
     const { timeZone } = agent.settings;
     const nextAt = cron === undefined ? timeAt(at ?? "", timeZone, now) : nextTime(cron, timeZone, now);
     if (by === "model" && chain.startsWith(ringChain) && nextAt.getTime() < now.getTime() + soonestMs)

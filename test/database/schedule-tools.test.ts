@@ -74,9 +74,11 @@ onEachDatabase((database) => {
       expect(await text(schedule, { text: "0 9 * * 1-5 Good morning" })).toMatch(
         /cron="0 9 \* \* 1-5".*>Good morning</,
       );
-      await expect(text(schedule, { text: "Good morning" })).rejects.toThrow("Say when: either cron or at.");
+      await expect(text(schedule, { text: "Good morning" })).rejects.toThrow(
+        "Say when: cron, such as 0 9 * * 1-5, or at,",
+      );
       const both = { text: "a", cron: "* * * * *", at: "2100-01-01" };
-      await expect(text(schedule, both)).rejects.toThrow("Say when: either cron or at.");
+      await expect(text(schedule, both)).rejects.toThrow("Say when: cron, such as 0 9 * * 1-5, or at,");
     });
 
     it("makes one for one call, also where its time is over when it is run again", async () => {

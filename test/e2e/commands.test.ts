@@ -85,8 +85,18 @@ describe("commands", () => {
     for (const name of ["`!help`", "`!say`", "`!set`", "`!status`", "`!stop`"]) expect(text).toContain(name);
   });
 
+  it("who may only chat is told of no command for which that is not enough", async () => {
+    const direct = await stage.directRoom(ben);
+    const hears = async (line: string): Promise<string> =>
+      (await ben.waitForMessage(direct, isReplyTo(await ben.say(direct, line)))).body;
+    for (const told of [await hears("!help"), await hears("!hepl")]) {
+      expect(told).toContain("!status");
+      expect(told).not.toMatch(/!(?:approve|cat|say|write)/);
+    }
+  });
+
   it("who may only chat is told which right is missing, and nothing is done", async () => {
-    expect(await command("!set 600", { by: ben })).toContain("right to operate");
+    expect(await command("!set 600", { by: ben })).toContain("you need the right to operate for it; you have: chat");
     expect(await command("!say I am the agent", { by: ben })).toContain("right to operate");
     expect(await command("!status")).toContain("wakes by itself: after 120 s");
     expect((await ann.messages(room)).map(({ body }) => body)).not.toContain("I am the agent");

@@ -92,7 +92,7 @@ describe("what agents wake for by themselves", () => {
       await admin.say(room, "!schedule list");
       await said("Nothing is scheduled here.");
       await admin.say(room, "!schedule tomorrow wake up");
-      await said("Say when: either cron or at.");
+      await said("Say when: cron, such as 0 9 * * 1-5, or at,");
       await admin.say(room, "!schedule --cron 61 wake up");
       await said("expected 5 or 6 fields");
     });

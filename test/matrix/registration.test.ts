@@ -87,7 +87,13 @@ describe("registration", () => {
   it.each([
     ["a missing token", { as_token: undefined }, "as_token: missing"],
     ["an empty token", { hs_token: "" }, "hs_token: found a value not shown"],
-    ["one token for both", { as_token: "same", hs_token: "same" }, "hs_token: found a value not shown"],
+    ["a token that can be guessed", { hs_token: "CHANGE_ME" }, "hs_token: found a value not shown, expected a token"],
+    ["a token that no header takes", { hs_token: "ä".repeat(16) }, "hs_token: found a value not shown"],
+    [
+      "one token for both",
+      { as_token: "same".repeat(9), hs_token: "same".repeat(9) },
+      "hs_token: found a value not shown",
+    ],
     ["another bot", { sender_localpart: "bot" }, 'sender_localpart: found "bot", expected clevernet'],
     ["rate limits", { rate_limited: true }, "rate_limited: found true, expected false"],
     ["ephemeral events", { receive_ephemeral: true }, "receive_ephemeral: found true, expected false"],
