@@ -39,6 +39,11 @@ export class HomeserverError extends Error {
     this.retryAfterMs = ms > 0 ? Math.min(ms, longestRetryMs) : undefined;
   }
 
+  /** Nobody answered, or whatever stands before the homeserver: its own 502, by which it tells of others, has a code. */
+  get away(): boolean {
+    return this.status === 0 || (this.status >= 502 && this.errcode === "");
+  }
+
   /**
    * Trying again cannot help: the homeserver refuses the request itself. What stands before a homeserver that is away
    * may answer 404, and knows no errcode; what is too large for it stays so.
@@ -111,7 +116,7 @@ export class MatrixClient {
     } catch (thrown) {
       const error = new HomeserverError(`${method} ${path}`, thrown);
       this.onAnswered(error.status);
-      if (error.status === 0 || error.status >= 502) this.onUnreachable();
+      if (error.away) this.onUnreachable();
       throw error;
     }
   }

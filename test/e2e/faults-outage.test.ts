@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerEach, answerTo } from "../support/answers.ts";
 import { missEvents, modelHangs, startWithoutHomeserver } from "../support/outages.ts";
@@ -56,6 +57,21 @@ describe("a bridge", () => {
     expect(stage.model.requests.length).toBe(calls + 1);
     await stage.bridge.start();
     await stage.check();
+  }, 120_000);
+
+  it("that hears from its homeserver that it cannot be reached does not take the homeserver for gone", async () => {
+    await stage.bridge.stop();
+    const before = stage.bridge.log.length;
+    const refusal = { errcode: "M_CONNECTION_FAILED", error: "AlreadyCalled" };
+    const ping = stage.toHomeserver.respond(
+      { status: 502, body: refusal },
+      { when: ({ path }) => path.includes("/ping"), times: 1 },
+    );
+    await stage.bridge.start();
+    await ping.reached();
+    await sleep(2_000);
+    expect(stage.bridge.log.slice(before)).toContain("AlreadyCalled");
+    expect(stage.bridge.log.slice(before)).not.toContain("the homeserver is back");
   }, 120_000);
 
   it("that starts before its homeserver waits, is not ready, and is when it comes (10 minutes in npm run faults)", async () => {
