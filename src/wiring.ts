@@ -128,7 +128,7 @@ export async function wire({ live, registration, database, notifier, leases, log
       const name = agentName(userId, serverName);
       return name && (await directory.recent(name))?.deviceId;
     },
-    reconcile: (userId) => reconciler.sweepUser(userId),
+    reconcile: (userId, roomId) => reconciler.sweepUser(userId, roomId),
     tellOperators,
     onSettled: (outcome) => metrics.outbox.inc({ outcome }),
   });

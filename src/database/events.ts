@@ -144,6 +144,16 @@ export class Events {
     return rows.length > 0;
   }
 
+  /** Place at which a member of the room came into it; 0 where the user is none. */
+  async joinedAt(roomId: RoomId, userId: UserId): Promise<number> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ since: number | null }[]>`
+        select joined_position as since from members
+        where room_id = ${roomId} and user_id = ${userId} and membership = 'join'`,
+    );
+    return row?.since ?? 0;
+  }
+
   /** The newest edit of a message by its own sender, if one has come. */
   async editOf(event: StoredEvent): Promise<StoredEvent | undefined> {
     const [row] = await this.#database.run(

@@ -1,5 +1,5 @@
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
-import type { MatrixClient } from "./client.ts";
+import { HomeserverError, type MatrixClient } from "./client.ts";
 
 /** A stretch of a room's timeline, oldest first, that ends where the room stood when it was read. */
 export interface SweptRoom {
@@ -87,24 +87,40 @@ export async function readMissed(
   return { next: String(answer.next_batch), rooms, invites };
 }
 
+/** The end of a room's timeline, back to what is known: for the bot, whom Synapse lets not `sync`. */
+export const readEnd = async (
+  client: MatrixClient,
+  userId: UserId,
+  roomId: RoomId,
+  areKnown: (eventIds: readonly EventId[]) => Promise<boolean>,
+): Promise<SweptRoom> => ({ roomId, events: await readGap(client, userId, roomId, undefined, areKnown) });
+
 async function readGap(
   client: MatrixClient,
   userId: UserId,
   roomId: RoomId,
-  from: string,
+  from: string | undefined,
   areKnown: (eventIds: readonly EventId[]) => Promise<boolean>,
 ): Promise<Record<string, unknown>[]> {
   const found: Record<string, unknown>[] = [];
-  let token: string | undefined = from;
-  for (let page = 0; page < pagesAtMost && token !== undefined; page++) {
-    const { events: chunk, next } = await client.messagesBefore({ userId }, roomId, token, pageSize);
-    const past = events(chunk);
+  let token = from;
+  for (let page = 0; page < pagesAtMost; page++) {
+    const read: Page = await client.messagesBefore({ userId }, roomId, token, pageSize).catch(nothingIfRefused);
+    const past = events(read.events);
     found.unshift(...past.toReversed());
     const ids = past.map((event) => event.event_id).filter((id): id is EventId => typeof id === "string");
-    if (ids.length === 0 || (await areKnown(ids))) break;
-    token = next;
+    if (read.next === undefined || ids.length === 0 || (await areKnown(ids))) break;
+    token = read.next;
   }
   return found;
+}
+
+type Page = Awaited<ReturnType<MatrixClient["messagesBefore"]>>;
+
+/** Who was banned, or is invited again, may not read what they saw. */
+function nothingIfRefused(error: unknown): Page {
+  if (error instanceof HomeserverError && error.final) return { events: [], next: undefined };
+  throw error;
 }
 
 /** An invite comes stripped, without ids, or (from Synapse) with the full event among the stripped state. */

@@ -26,8 +26,8 @@ export interface DeliveryParts {
   readonly log: Log;
   /** The device under which a user sends. */
   readonly deviceOf: (userId: UserId) => Promise<string | undefined>;
-  /** Reads what the homeserver knows of a user's messages, for rows that are older than its memory. */
-  readonly reconcile: (userId: UserId) => Promise<void>;
+  /** Reads what the homeserver knows of a user's messages in a room, for rows that are older than its memory. */
+  readonly reconcile: (userId: UserId, roomId: RoomId) => Promise<void>;
   readonly tellOperators: (text: string, key: string) => void;
   readonly onSettled: (outcome: "sent" | "failed" | "retried") => void;
 }
@@ -181,7 +181,7 @@ export class Delivery {
 
   /** Beyond its memory the homeserver would take the row for a new one: the echo decides. */
   async #wasSent(row: OutboxRow): Promise<boolean> {
-    await this.#parts.reconcile(row.sender);
+    await this.#parts.reconcile(row.sender, row.roomId);
     const eventId = await this.#parts.outbox.echoOf(row);
     if (eventId !== undefined) await this.#parts.outbox.sent([{ key: row.key, eventId }]);
     return eventId !== undefined;

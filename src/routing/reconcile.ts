@@ -10,7 +10,7 @@ import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { HomeserverError, type MatrixClient } from "../matrix/client.ts";
 import { readEvent } from "../matrix/events.ts";
-import { readMissed, type Swept, type SweptRoom } from "../matrix/sweep.ts";
+import { readEnd, readMissed, type Swept, type SweptRoom } from "../matrix/sweep.ts";
 import { asIncoming } from "./intake.ts";
 import { answerInvite } from "./invite.ts";
 
@@ -36,7 +36,8 @@ export interface ReconcilerParts {
 
 /**
  * Finds what the homeserver did not push: it keeps what it holds back in memory, and loses it with its process. Each
- * agent's own record is read from where it was read last, and what is unknown goes the way of every other event.
+ * agent's own record is read from where it was read last, and the control room back to what is known of it; what is
+ * unknown goes the way of every other event.
  */
 export class Reconciler {
   readonly #parts: ReconcilerParts;
@@ -59,13 +60,13 @@ export class Reconciler {
     await this.#running;
   }
 
-  /** Sweeps the agent with this user id now, or all of ours where it is none. */
-  async sweepUser(userId: UserId): Promise<void> {
+  /** Reads now what this user of ours has missed, in this room at least. */
+  async sweepUser(userId: UserId, roomId: RoomId): Promise<void> {
     const agent = (await this.#parts.directory.all()).find((one) => one.userId === userId);
-    await (agent ? this.#sweepAgent(agent) : this.sweep());
+    await (agent ? this.#sweepAgent(agent) : this.#sweepRoom(roomId));
   }
 
-  /** Sweeps all agents that are ours; a call during a sweep asks for one more after it. */
+  /** Sweeps all that are ours; a call during a sweep asks for one more after it. */
   sweep(): Promise<void> {
     if (this.#running) this.#again = true;
     this.#running ??= this.#sweepAll().finally(() => {
@@ -90,8 +91,10 @@ export class Reconciler {
   }
 
   async #sweepAll(): Promise<void> {
-    const { clock, directory, leases, log } = this.#parts;
+    const { clock, directory, leases, log, rooms } = this.#parts;
     try {
+      const control = await rooms.controlRoom();
+      if (control !== undefined && leases.holds(control)) await this.#sweepRoom(control);
       for (const agent of await directory.all()) {
         if (this.#stopped.signal.aborted) return;
         if (!agent.registered || !leases.holds(agent.userId)) continue;
@@ -106,35 +109,47 @@ export class Reconciler {
     }
   }
 
+  /** A room that the bot is in. */
+  async #sweepRoom(roomId: RoomId): Promise<void> {
+    const { client } = this.#parts;
+    await this.#store(client.botUserId, [await readEnd(client, client.botUserId, roomId, this.#areKnown)]);
+  }
+
   async #sweepAgent(agent: Agent): Promise<void> {
-    const { client, directory, events, log, onFound, onStored } = this.#parts;
-    const known = async (ids: readonly EventId[]) => (await events.positions(ids)).size > 0;
-    const swept = await readMissed(client, agent.userId, agent.syncToken ?? undefined, known);
+    const { client, directory } = this.#parts;
+    const swept = await readMissed(client, agent.userId, agent.syncToken ?? undefined, this.#areKnown);
+    await this.#store(agent.userId, swept.rooms);
+    await this.#answerInvites(agent, swept);
+    await directory.table.sweptTo(agent.name, swept.next);
+  }
+
+  readonly #areKnown = async (ids: readonly EventId[]): Promise<boolean> =>
+    (await this.#parts.events.positions(ids)).size > 0;
+
+  async #store(user: UserId, rooms: readonly SweptRoom[]): Promise<void> {
+    const { events, log, onFound, onStored } = this.#parts;
     let found = 0;
-    for (const room of swept.rooms) {
-      const missed = await this.#placeMissed(agent, room);
+    for (const room of rooms) {
+      const missed = await this.#placeMissed(user, room);
       if (missed.length === 0) continue;
       found += missed.length;
       onStored(await events.store(missed, "sweep"));
     }
-    await this.#answerInvites(agent, swept);
-    await directory.table.sweptTo(agent.name, swept.next);
-    if (found > 0) log.info({ agent: agent.name, found }, "the sweep found events that were not pushed");
+    if (found > 0) log.info({ user, found }, "the sweep found events that were not pushed");
     onFound(found);
   }
 
   /**
    * What is unknown in a stretch of timeline, each with its place between the events that are known. What was before the
-   * agent came is none of it: nobody has sent it to us, and nobody waits for what follows from it.
+   * user came is none of it: nobody has sent it to us, and nobody waits for what follows from it.
    */
-  async #placeMissed({ userId }: Agent, room: SweptRoom): Promise<IncomingEvent[]> {
+  async #placeMissed(userId: UserId, room: SweptRoom): Promise<IncomingEvent[]> {
     const read = room.events.flatMap((value) => {
       const event = readEvent({ ...value, room_id: room.roomId });
       return event.ok ? [event.event] : [];
     });
     const positions = await this.#parts.events.positions(read.map((event) => event.event_id));
-    const { agents } = await this.#parts.rooms.context(room.roomId);
-    const since = agents.find((one) => one.userId === userId && one.membership === "join")?.since ?? 0;
+    const since = await this.#parts.events.joinedAt(room.roomId, userId);
     const missed: IncomingEvent[] = [];
     let run: typeof read = [];
     for (const event of read) {

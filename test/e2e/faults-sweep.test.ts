@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { answerEach, answerTo } from "../support/answers.ts";
 import { isTransaction, quiet } from "../support/faults.ts";
 import { Stage } from "../support/stage.ts";
@@ -11,26 +11,32 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
     stage = await Stage.set({ database });
     stage.model.onEvery(answerEach);
     ann = await stage.user("ann");
-    await stage.bridge.start();
+  });
+  beforeEach(async () => {
+    if (!stage.bridge.running) await stage.bridge.start();
   });
   afterAll(() => stage.strike());
+
+  /** One transaction is under way; the rest waits in the homeserver's memory and dies with it. Then it comes back. */
+  const forgets = async (what: () => Promise<unknown>) => {
+    const push = stage.toBridge.hold({ when: isTransaction });
+    await what();
+    await push.reached();
+    await stage.homeserver.synapse.kill();
+    await stage.toHomeserver.refuse();
+    stage.toBridge.cut();
+    push.lift();
+    await stage.homeserver.synapse.restart();
+    await stage.toHomeserver.accept();
+  };
 
   it("what a homeserver that died had not pushed yet is found in order within a minute of its return", async () => {
     const room = await stage.directRoom(ann);
     await quiet(stage.toBridge);
     const texts = Array.from({ length: 11 }, (_, index) => `eleven.${index + 1}`);
-    // One transaction is under way; the rest waits in the homeserver's memory and dies with it.
-    const push = stage.toBridge.hold({ when: isTransaction });
-    await ann.say(room, texts[0] ?? "");
-    await push.reached();
-    for (const text of texts.slice(1)) await ann.say(room, text);
-    await stage.homeserver.synapse.kill();
-    await stage.toHomeserver.refuse();
-    stage.toBridge.cut();
-    push.lift();
-
-    await stage.homeserver.synapse.restart();
-    await stage.toHomeserver.accept();
+    await forgets(async () => {
+      for (const text of texts) await ann.say(room, text);
+    });
     await ann.waitForMessage(room, ({ body }) => body === answerTo("eleven.11"), { within: 60_000 });
     const said = (await ann.messages(room)).map(({ body }) => body);
     expect(said).toEqual([...texts, ...texts.map(answerTo)]);
@@ -41,5 +47,36 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
        and type = 'm.room.message' order by seq`,
     );
     expect(stored.map(({ body }) => body)).toEqual(texts);
+  }, 120_000);
+
+  it("a room whose past an agent may not read any more keeps it from nothing that it missed elsewhere", async () => {
+    const room = await stage.room(ann, [], ["helper"]);
+    const other = await stage.directRoom(ann);
+    await quiet(stage.toBridge);
+    await forgets(async () => {
+      // More than one answer of the homeserver tells, so that the past has to be asked for.
+      for (let n = 1; n <= 60; n++) await ann.say(room, `before ${n}`);
+      await ann.client.ban(room, stage.agentId());
+      await ann.say(other, "missed");
+    });
+    await ann.waitForMessage(other, ({ body }) => body === answerTo("missed"), { within: 60_000 });
+    await stage.check();
+  }, 120_000);
+
+  it("a command in the control room is found as well", async () => {
+    const admin = await stage.user("admin");
+    const bot = "@clevernet:clevernet.test";
+    const first = await admin.createDirectRoom(bot);
+    const { body } = await admin.waitForMessage(first, (message) => message.body.includes("matrix.to"));
+    const control = /!\S+$/.exec(body)?.[0] ?? "";
+    await admin.join(control);
+    await quiet(stage.toBridge);
+    await forgets(async () => {
+      // The one that is under way may come through.
+      await admin.say(control, "!help agent");
+      await admin.say(control, "!agent list");
+    });
+    await admin.waitForMessage(control, ({ body }) => body.includes("@agent_helper"), { within: 60_000 });
+    await stage.check();
   }, 120_000);
 });
