@@ -104,10 +104,8 @@ export async function startBridge(
     stops.push(() => parts.thoughts.stop());
     stops.push(() => parts.queue.stop());
     stops.push(() => parts.runner.close(graceMs));
-    // Whoever does not renew its leases has lost its turns to others, or will.
-    parts.queue.work(turnsAtOnce, async (conversation) => leases.live && parts.runner.run(conversation));
     stops.push(() => parts.keeper.stop());
-    await parts.keeper.start();
+    await parts.keeper.start(turnsAtOnce, (conversation) => parts.runner.run(conversation));
     stops.push(() => parts.schedules.stop());
     parts.schedules.start();
     stops.push(() => {

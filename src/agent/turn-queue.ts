@@ -8,7 +8,7 @@ const againAfterMs = 1_000;
 const graceMs = 10_000;
 
 /** Does what there is to do in a conversation; one for which it does not return true comes again. */
-type Handler = (conversation: Conversation) => Promise<boolean>;
+export type Handler = (conversation: Conversation) => Promise<boolean>;
 
 export const keyOf = ({ agent, roomId }: Conversation): string => `${agent}|${roomId}`;
 

@@ -11,7 +11,7 @@ import type { Log } from "../lib/log.ts";
 import type { FileSystemParts } from "../vfs/file-system.ts";
 import type { Approvals } from "./approvals.ts";
 import type { BudgetBook } from "./budget.ts";
-import type { TurnQueue } from "./turn-queue.ts";
+import type { Handler, TurnQueue } from "./turn-queue.ts";
 
 /** What lies although nobody has died is found after this. */
 const passEveryMs = 30_000;
@@ -57,8 +57,11 @@ export class WakeKeeper {
     if (!leases.alone && taken.includes(false)) notifier.tell("turns");
   }
 
-  /** Takes up whatever waits, then looks regularly until stopped. */
-  async start(): Promise<void> {
+  /** Has whatever waits worked on, up to `atOnce` conversations side by side, then looks regularly until stopped. */
+  async start(atOnce: number, work: Handler): Promise<void> {
+    const { leases, queue } = this.#parts;
+    // Whoever does not renew its leases has lost its turns to others, or will.
+    queue.work(atOnce, async (conversation) => leases.live && work(conversation));
     this.send(await this.#parts.turns.waiting());
     void this.#repeat();
   }

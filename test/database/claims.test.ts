@@ -190,8 +190,7 @@ describe.skipIf(postgresMissing)("turns that several processes claim", () => {
       const agents = mind.directory.table;
       const keeper = new WakeKeeper({ ...mind, queue, leases, notifier, agents, approvals: new Approvals(mind) });
       await leases.start();
-      queue.work(room, async (conversation) => leases.live && runner.run(conversation));
-      await keeper.start();
+      await keeper.start(room, (conversation) => runner.run(conversation));
       let dead = false;
       ends.push(async () => {
         if (dead) await proxy.accept();
@@ -271,8 +270,10 @@ describe.skipIf(postgresMissing)("turns that several processes claim", () => {
       await eventually(() => !first.leases.live, { what: "the one before to notice" });
       model.on(asks(later), answerIn(later));
       await wakeIn(first, later);
-      expect(first.queue.room).toBe(30);
-    });
+      await eventually(() => answered(later), { within: 40_000, what: "another to look after what lies there" });
+      const [turn] = await database.sql`select runner from turns where room_id = ${later.roomId}`;
+      expect(turn?.runner).not.toBe(first.leases.session);
+    }, 60_000);
 
     it("the turn of one that died, and a wake that it did not come to, are another's when its lease has run out", async () => {
       const [first] = [await startProcess("first", 1), await startProcess("second")];
