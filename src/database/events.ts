@@ -196,7 +196,7 @@ export class Events {
 
   /**
    * Empties an event, its edits, and every kept render in which it could be read, and removes the files that came with
-   * it; of an agent's own message also the row that sent it and what the ephemeris says of that turn.
+   * it, and the names that it gave; of an agent's own message also the row that sent it and what the ephemeris says of that turn.
    */
   async redact(target: EventId): Promise<void> {
     await this.#database.run(
@@ -204,6 +204,14 @@ export class Events {
         with emptied as (
           update events set content = '{}', media = null, redacted_at = coalesce(redacted_at, now())
           where event_id = ${target} or replaces = ${target}
+        ), unnamed as (
+          update room_state s set content = '{}' from events e
+          where e.event_id = ${target} and s.room_id = e.room_id and s.type = e.type and s.position = e.position and e.state_key = ''
+            and s.type in ('m.room.name', 'm.room.topic', 'm.room.canonical_alias')
+        ), nameless as (
+          update members m set display_name = null from events e
+          where e.event_id = ${target} and e.type = 'm.room.member' and m.room_id = e.room_id and m.user_id = e.state_key
+            and m.position = e.position
         ), sent as (
           update outbox set content = '{}' where event_id = ${target} and state = 'sent' returning turn_id, key
         ), unsent as (

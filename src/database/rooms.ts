@@ -18,8 +18,8 @@ export interface RoomContext {
   readonly agents: readonly RoomAgent[];
   readonly humans: number;
   readonly botJoined: boolean;
-  /** Stands above all power levels: who made the room, from version 12 on. */
-  readonly creator: UserId | null;
+  /** Stand above all power levels: those who made the room, from version 12 on. */
+  readonly creators: readonly UserId[];
 }
 
 /** A room as operators see it. */
@@ -70,7 +70,7 @@ export const contextColumns = (sql: Sql, roomId: RoomId | Fragment) => sql`
     from members where room_id = ${roomId} and kind = 'agent' and membership in ('join', 'invite')), '[]') as agents,
   (select count(*) from members where room_id = ${roomId} and kind = 'human' and membership = 'join') as humans,
   exists (select 1 from members where room_id = ${roomId} and kind = 'bot' and membership = 'join') as "botJoined",
-  room_creator(${roomId}) as creator`;
+  to_jsonb(room_creators(${roomId})) as creators`;
 
 export class Rooms {
   readonly #database: Database;

@@ -50,7 +50,7 @@ export const readPowerLevels = (content: unknown): PowerLevels => {
   };
 };
 
-/** A user's power, creators of rooms of version 12 excepted: theirs is infinite, and not written here. */
+/** A user's power, creators of rooms of version 12 or later excepted: theirs is infinite, and not written here. */
 export const powerOf = (levels: PowerLevels, userId: UserId): number => levels.users.get(userId) ?? levels.usersDefault;
 
 export const readRoomName = (content: unknown): string | undefined =>

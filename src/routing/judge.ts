@@ -102,8 +102,11 @@ export class Judge {
       case "m.room.redaction":
         await this.#redact(event, room);
         return {};
-      case "m.room.encrypted":
       case "m.room.encryption":
+        // Anybody may send what has only the name of a state event.
+        if (projected.state === undefined) return {};
+        return { ...projected, outbox: cannotRead(await this.#agentsIn(room), event) };
+      case "m.room.encrypted":
         return { ...projected, outbox: cannotRead(await this.#agentsIn(room), event) };
       default:
         return { ...projected, ...(isShownState(event.type) && event.stateKey !== null && { shownChars: 0 }) };
@@ -284,5 +287,5 @@ const lengthOf = (event: StoredEvent): number =>
 /** Whether somebody may take away others' events. */
 function mayRedact(room: RoomContext, userId: UserId): boolean {
   const levels = readPowerLevels(room.state["m.room.power_levels"] ?? {});
-  return room.creator === userId || powerOf(levels, userId) >= levels.redact;
+  return room.creators.includes(userId) || powerOf(levels, userId) >= levels.redact;
 }

@@ -291,5 +291,51 @@ onEachDatabase((database) => {
       await route(message, redactionOf(message, mallory));
       expect(await bodyOf(message)).toBeUndefined();
     });
+
+    it.each([
+      ["11", false, false],
+      ["12", true, true],
+      ["13", true, true],
+      ["org.unknown", false, false],
+    ])(
+      "in a room of version %s its creator may redact: %s, and so may whom the creator has named: %s",
+      async (version, ...may) => {
+        const named = newUser();
+        const content = { room_version: version, additional_creators: [named, 5, null] };
+        await route(incoming({ roomId, sender: mallory, type: "m.room.create", stateKey: "", content }));
+        const [one, other] = [original(), original()];
+        await route(one, other, redactionOf(one, mallory), redactionOf(other, named));
+        expect([await bodyOf(one), await bodyOf(other)].map((body) => body === undefined)).toEqual(may);
+      },
+    );
+
+    it("a room is said to be encrypted where it is, and not by an event that only looks so", async () => {
+      const agent = await addAgent(database());
+      await setMember(database(), roomId, agent.userId, "join");
+      const encryption = (stateKey: string | undefined) => incoming({ roomId, type: "m.room.encryption", stateKey });
+      const said = async () => (await database().sql`select sender from outbox where room_id = ${roomId}`).length;
+      await route(encryption(undefined), encryption("no"));
+      expect(await said()).toBe(0);
+      await route(encryption(""));
+      expect(await said()).toBe(1);
+    });
+
+    it("a redaction takes away the names that an event gave, and no newer ones", async () => {
+      const state = (type: string, stateKey: string, content: { [field: string]: string }) =>
+        incoming({ roomId, sender: ann, type, stateKey, content });
+      const join = (displayname: string) => state("m.room.member", ann, { membership: "join", displayname });
+      const names = async () => {
+        const { state: known } = await new Rooms(database()).context(roomId);
+        const [member] = await database().sql`
+          select membership, display_name as name from members where room_id = ${roomId} and user_id = ${ann}`;
+        return { room: known["m.room.name"], member };
+      };
+      const [before, now] = [join("before"), join("now")];
+      const [oldName, newName] = [state("m.room.name", "", { name: "old" }), state("m.room.name", "", { name: "new" })];
+      await route(before, now, oldName, newName, redactionOf(before), redactionOf(oldName));
+      expect(await names()).toEqual({ room: { name: "new" }, member: { membership: "join", name: "now" } });
+      await route(redactionOf(now), redactionOf(newName));
+      expect(await names()).toEqual({ room: {}, member: { membership: "join", name: null } });
+    });
   });
 });

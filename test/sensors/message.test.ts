@@ -56,7 +56,7 @@ const isMeant = async (situation: Situation): Promise<boolean> => {
       agents: agentsHere.map(({ userId }) => ({ userId, membership: "join", direct, since: 0 })),
       humans,
       botJoined: false,
-      creator: null,
+      creators: [],
     },
     senderOf: async () => repliedTo,
     spokeIn: async () => spokeInThread,
