@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import type { Clock } from "../lib/clock.ts";
-import { messageOf } from "../lib/errors.ts";
+import { messageOf, UserError } from "../lib/errors.ts";
 import { secret } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import type { Database } from "./connection.ts";
@@ -125,12 +125,14 @@ class PostgresNotifier implements Notifier {
       onclose: () => resolve(),
     } as postgres.Options<Record<string, never>>); // The types do not know `onnotify`.
     const ear = { lost, end: () => sql.end({ timeout: 0 }) };
-    const listening = sql`listen ${sql(channel)}`.then(() => true);
+    const listening = sql`listen ${sql(channel)}`.then(() => "heard");
     // A statement on a connection that goes away may never settle.
-    const hears = await Promise.race([listening, lost.then(() => false)]).catch(() => false);
-    if (hears && !this.#closing.signal.aborted) return ear;
+    const outcome = await Promise.race([listening, lost.then(() => "the connection was lost")]).catch(messageOf);
+    if (outcome === "heard" && !this.#closing.signal.aborted) return ear;
     await ear.end();
-    throw new Error("PostgreSQL does not let us listen");
+    throw new UserError(
+      `database.url: PostgreSQL does not let this process listen for word from others: ${outcome}. Start again when it does.`,
+    );
   }
 }
 

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { openDatabase } from "../../src/database/connection.ts";
 import { type Notifier, openNotifier } from "../../src/database/notify.ts";
 import { systemClock } from "../../src/lib/clock.ts";
+import { UserError } from "../../src/lib/errors.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { eventually } from "../support/poll.ts";
 import { createSharedDatabase, postgresMissing } from "../support/shared-postgres.ts";
@@ -67,5 +68,18 @@ describe.skipIf(postgresMissing)("word between processes", () => {
     first.tell("stop", ["turn"]);
     await eventually(() => heard.length > 1, { what: "word" });
     expect(heard).toEqual([undefined, ["turn"]]);
+  });
+
+  it("that PostgreSQL lets nobody hear at the start is said in a sentence", async () => {
+    const place = await createSharedDatabase();
+    closing.push(() => place.drop());
+    const proxy = await startTcpProxy(place.url);
+    closing.push(() => proxy.stop());
+    const database = await openDatabase({ url: proxy.url });
+    closing.push(() => database.close());
+    await proxy.refuse();
+    const opening = openNotifier(database, systemClock, silentLog);
+    await expect(opening).rejects.toThrow(UserError);
+    await expect(opening).rejects.toThrow(/^database.url: PostgreSQL .*ECONNREFUSED/);
   });
 });
