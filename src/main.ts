@@ -135,11 +135,11 @@ demo
 demo
   .command("stop")
   .description("end all of it")
-  .action(async () => (await demonstration()).stopDemo(tell));
+  .action(async () => (await demonstration()).stopDemo(demoEnvironment(), tell));
 demo
   .command("reset")
   .description("end all of it, and delete .demo/")
-  .action(async () => (await demonstration()).resetDemo(tell));
+  .action(async () => (await demonstration()).resetDemo(demoEnvironment(), tell));
 demo
   .command("rehearsal", { hidden: true })
   .requiredOption("--port <port>")

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { systemClock } from "../lib/clock.ts";
 import { UserError } from "../lib/errors.ts";
-import { run } from "./program.ts";
+import { commandLine } from "./program.ts";
 
 const main = join(import.meta.dirname, "../main.ts");
 const startMs = 60_000;
@@ -109,9 +109,3 @@ const signal = (pid: number, name: NodeJS.Signals): void => {
     // It has ended by itself.
   }
 };
-
-/** Empty when there is no such process, or when it has ended and is only waited for. */
-const commandLine = (pid: number): Promise<string> =>
-  readFile(`/proc/${pid}/cmdline`, "utf8").catch(() =>
-    run("ps", ["-ww", "-o", "args=", "-p", String(pid)]).catch(() => ""),
-  );

@@ -17,6 +17,7 @@ import { exchange } from "./demo-say.ts";
 import { claimPort, createState, type DemoState, demoDir, readState, writeState } from "./demo-state.ts";
 import { DemoUser } from "./demo-user.ts";
 import { findRunning, startHomeserver } from "./homeserver.ts";
+import { oneAtATime } from "./one-at-a-time.ts";
 
 const you = `@you:${serverName}` as UserId;
 const agent = `@agent_helper:${serverName}` as UserId;
@@ -44,7 +45,10 @@ type Tell = (line: string) => void;
  * Starts whatever does not run yet: a homeserver, the bridge, a rehearsal model where there is no other; and brings
  * the agent together with a user. All of it goes on when this process ends.
  */
-export const startDemo = async (environment: DemoEnvironment, tell: Tell): Promise<void> => {
+export const startDemo = (environment: DemoEnvironment, tell: Tell): Promise<void> =>
+  oneAtATime(environment.cacheDir, tell, () => bringUp(environment, tell));
+
+const bringUp = async (environment: DemoEnvironment, tell: Tell): Promise<void> => {
   let state = (await readState()) ?? (await createState());
   const remember = (news: Partial<DemoState>) => {
     state = { ...state, ...news };
@@ -158,7 +162,18 @@ export const sayInDemo = async (text: string, onAnswer: Tell): Promise<void> => 
 };
 
 /** Ends everything that runs, and keeps the data. */
-export const stopDemo = async (tell: Tell): Promise<void> => {
+export const stopDemo = ({ cacheDir }: DemoEnvironment, tell: Tell): Promise<void> =>
+  oneAtATime(cacheDir, tell, () => bringDown(tell));
+
+/** Ends everything, and deletes all of its data. */
+export const resetDemo = ({ cacheDir }: DemoEnvironment, tell: Tell): Promise<void> =>
+  oneAtATime(cacheDir, tell, async () => {
+    await bringDown(tell);
+    await rm(demoDir, { recursive: true, force: true });
+    tell(`deleted: ${demoDir}`);
+  });
+
+const bringDown = async (tell: Tell): Promise<void> => {
   const homeserver = await findRunning(homeserverDir);
   const stopped = {
     bridge: await bridge.stop(drainMs),
@@ -168,13 +183,6 @@ export const stopDemo = async (tell: Tell): Promise<void> => {
   await homeserver?.stop();
   const names = Object.entries(stopped).flatMap(([name, was]) => (was ? [name] : []));
   tell(names.length > 0 ? `stopped: ${names.join(", ")}` : "nothing was running");
-};
-
-/** Ends everything, and deletes all of its data. */
-export const resetDemo = async (tell: Tell): Promise<void> => {
-  await stopDemo(tell);
-  await rm(demoDir, { recursive: true, force: true });
-  tell(`deleted: ${demoDir}`);
 };
 
 const answers = (url: string): Promise<boolean> =>

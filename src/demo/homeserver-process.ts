@@ -6,7 +6,7 @@ import { execa } from "execa";
 import { z } from "zod";
 import { systemClock } from "../lib/clock.ts";
 import { UserError } from "../lib/errors.ts";
-import { run } from "./program.ts";
+import { commandLine, run } from "./program.ts";
 
 const startMs = 60_000;
 const stopMs = 10_000;
@@ -143,9 +143,3 @@ const signal = (pid: number, name: NodeJS.Signals | 0): boolean => {
 };
 
 const isAlive = (pid: number): boolean => signal(pid, 0);
-
-/** Tells our process from a later one with the same id; empty when there is none. */
-const commandLine = (pid: number): Promise<string> =>
-  readFile(`/proc/${pid}/cmdline`, "utf8").catch(() =>
-    run("ps", ["-ww", "-o", "args=", "-p", String(pid)]).catch(() => ""),
-  );

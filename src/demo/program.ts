@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { execa } from "execa";
 import { systemClock } from "../lib/clock.ts";
 import { UserError } from "../lib/errors.ts";
@@ -65,3 +66,11 @@ export const run = async (file: string, args: readonly string[], withinMs = 5_00
   if (result.timedOut) throw new UserError(`${file} does not answer`);
   throw new UserError(result.stderr.trim().split("\n").at(-1) || `${file} ${args[0] ?? ""} failed`);
 };
+
+/** With spaces between its parts. Empty when there is no such process, or when it has ended and is only waited for. */
+export const commandLine = async (pid: number): Promise<string> =>
+  (
+    await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() =>
+      run("ps", ["-ww", "-o", "args=", "-p", String(pid)]).catch(() => ""),
+    )
+  ).replaceAll("\0", " ");

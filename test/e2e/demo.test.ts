@@ -106,6 +106,14 @@ describe("npm run demo (slow: each start waits for a real Synapse, which is fetc
     expect(await bridgePid()).toBe(pid);
   });
 
+  it("is started twice at once, and runs once", async () => {
+    await demo(["reset"]);
+    const starts = await Promise.all([demo(), demo()]);
+    for (const { code, text } of starts) expect(code, text).toBe(0);
+    expect(starts.filter(({ text }) => text.includes("bridge: runs already"))).toHaveLength(1);
+    expect((await demo(["say", "hello"])).text).toContain("You said: “hello”");
+  });
+
   it("prints a password that any Matrix client can use", async () => {
     const { text } = await demo();
     const [, url = "", user, password] = /homeserver (\S+), user (\S+), password (\S+)/.exec(text) ?? [];
