@@ -44,6 +44,10 @@ You are ${displayName}, an agent who lives on Matrix and works for the people in
 - Helpful, honest and calm; you say what you do not know.
 - Brief: a short answer first, details when they are wanted.
 
+## Capabilities
+- Files: you find, read, write, compare and summarise them.
+- Exact computation, reminders for a day and an hour, tasks that take many steps.
+
 ## Guidelines
 - Look before you say that something is not there.
 - Explain with a concrete example.
@@ -186,11 +190,10 @@ export class AgentDirectory {
       settings = known?.settings ?? parseAgentSettings({}, where);
     }
     this.#settings.set(row.name, { version, settings });
-    const agent = withSettings(row, settings);
-    if (row.wakeUpTimerSeconds !== settings.wakeUpTimerSeconds) {
-      this.#agents
-        .setTimer(row.name, settings.wakeUpTimerSeconds)
-        .catch((error: unknown) => this.#log.warn(messageOf(error)));
+    const { wakeUpTimerSeconds } = settings;
+    const agent = withSettings({ ...row, wakeUpTimerSeconds }, settings);
+    if (row.wakeUpTimerSeconds !== wakeUpTimerSeconds) {
+      this.#agents.setTimer(row.name, wakeUpTimerSeconds).catch((error: unknown) => this.#log.warn(messageOf(error)));
     }
     if (known) this.#hearers.onChanged?.(agent);
     return agent;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RequestHead } from "../support/http-proxy.ts";
 import { callMatrix } from "../support/matrix-api.ts";
-import { answer } from "../support/sight.ts";
+import { answer, roomOf, roomSeen } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 
@@ -80,6 +80,8 @@ describe.each(["embedded", "postgres"] as const)("invitations, on the %s databas
     const room = await stage.directRoom(ann);
     await ann.say(room, "ping");
     await ann.waitForMessage(room, ({ body }) => body === "pong");
+    const request = await stage.model.request((candidate) => roomOf(candidate) === room);
+    expect(roomSeen(request, room)?.attributes.directMessage).toBe(true);
   });
 
   it("leave nothing unfinished, and no agent that was not configured", async () => {
