@@ -97,11 +97,10 @@ export class Exchange {
 }
 
 const charsOf = (messages: readonly ChatMessage[]): number =>
-  messages.reduce(
-    (chars, message) =>
-      chars + message.content.length + (message.role === "assistant" ? JSON.stringify(message.toolCalls).length : 0),
-    0,
-  );
+  messages.reduce((chars, message) => {
+    const own = message.role === "assistant" ? [message.toolCalls, message.reasoningDetails ?? []] : [];
+    return chars + message.content.length + own.reduce((sum, part) => sum + JSON.stringify(part).length, 0);
+  }, 0);
 
 /** What a message says, without its images: who says it, and each of its texts. */
 export const textsOf = (message: ChatMessage): string[] => {

@@ -113,6 +113,14 @@ describe("the steps of a turn", () => {
     expect(messages.map(({ role }) => role)).toEqual(["system", "user"]);
   });
 
+  it("begin with a new render where the reasoning that is given back does not fit", () => {
+    const thread = new Thread(parseAgentSettings({ approxContextCharsMax: 8_000 }, "test"));
+    thread.next(0, sight({ world: { charsMax: 8_000 } }), []);
+    thread.answered(completion([{ type: "reasoning.encrypted", data: "x".repeat(8_000) }]), [call]);
+    const { messages } = thread.next(1, sight({ world: { charsMax: 8_000 } }), []);
+    expect(messages.map(({ role }) => role)).toEqual(["system", "user"]);
+  });
+
   it("have a render each in the layout seed", () => {
     const { thread } = begun({ layout: "seed" });
     expect(thread.next(2, sight(), []).messages.map(({ role }) => role)).toEqual(["system", "user"]);
