@@ -130,6 +130,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     },
     reconcile: (userId, roomId) => reconciler.sweepUser(userId, roomId),
     tellOperators,
+    onWoken: (conversations) => keeper.send(conversations),
     onSettled: (outcome) => metrics.outbox.inc({ outcome }),
   });
   const thoughts = new ThoughtsRooms({ ...shared, history, serverName });

@@ -114,10 +114,11 @@ export class Approvals {
 const isDecided = ({ state, decision }: Operation): boolean => state !== "asked" || decision !== null;
 
 /** Why there is nothing to decide any more. */
-function whatBecame({ id, state, decision, decidedBy, cardKey }: Operation): string {
+function whatBecame({ id, state, decision, decidedBecause, decidedBy, cardKey }: Operation): string {
   const name = `Operation ${id}`;
   if (cardKey === null) return `${name} was not asked for: there is nothing to decide.`;
   if (state === "expired") return `${name} has expired: nobody had decided in time.`;
   if (decision !== null) return `${name} was already ${decision} by ${decidedBy}.`;
+  if (decidedBecause !== null) return `${name} could not be asked for, and is not carried out: ${decidedBecause}`;
   return `${name} was stopped.`;
 }

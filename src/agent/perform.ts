@@ -133,8 +133,9 @@ const placed = ({ state: { frame }, step, callId, replaced }: Place, call: Opera
 
 function notAllowed({ request: { tool } }: Place, { state, decidedBy, decidedBecause }: Operation): Ended {
   if (state === "expired") return refused(tool, "nobody has approved it in time", "expired");
+  if (decidedBy === null) return refused(tool, decidedBecause ?? "nobody could be asked");
   const why = decidedBecause ? `: ${decidedBecause}` : "";
-  return refused(tool, `${decidedBy ?? "somebody"} has denied it${why}`);
+  return refused(tool, `${decidedBy} has denied it${why}`);
 }
 
 /** Parks the turn with the question. */

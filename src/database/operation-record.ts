@@ -122,3 +122,17 @@ export const endOperations = (sql: Sql, closed: string, state: "failed" | "inter
     from ${sql(closed)} c where o.turn_id = c.id and o.state in ('asked', 'running')
     returning o.key
   )`;
+
+/**
+ * Part of a statement, after `with` or a comma: what people cannot be asked is refused, and its turn can go on. The CTE
+ * `unasked` has the conversations.
+ * @param cards the CTE with the keys of cards that cannot be sent
+ */
+export const endUnasked = (sql: Sql, cards: string, why: string) => sql`
+  unasked as (
+    update operations o set state = 'refused', decided_because = ${why}, ended_at = now()
+    from ${sql(cards)} c where o.card_key = c.key and o.state = 'asked' and o.decision is null
+    returning o.agent, o.room_id, o.turn_id
+  ), readied as (
+    update turns t set state = 'ready' from unasked u where t.id = u.turn_id and t.state = 'parked'
+  )`;

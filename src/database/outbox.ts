@@ -1,5 +1,7 @@
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Database, Json, Sql } from "./connection.ts";
+import { endUnasked } from "./operation-record.ts";
+import type { Conversation } from "./routing.ts";
 import { type Proof, stillHeld } from "./shards.ts";
 
 /**
@@ -126,18 +128,24 @@ export class Outbox {
     return row?.eventId ?? undefined;
   }
 
-  /** Gives up for good. `told` is what the agent finds in its ephemeris. */
-  async failed(row: OutboxDraft, error: string, told: string | null): Promise<void> {
-    await this.#database.run(
-      (sql) => sql`
+  /**
+   * Gives up for good. `told` is what the agent finds in its ephemeris. Returns the conversations that waited for people
+   * to answer it, and go on without.
+   */
+  async failed(row: OutboxDraft, error: string, told: string | null): Promise<Conversation[]> {
+    const unasked = `the homeserver refuses to take the question to people: ${error}`;
+    return this.#database.run(
+      (sql) => sql<Conversation[]>`
         with given_up as (
           update outbox set state = 'failed', error = ${error}, settled_at = now()
-          where key = ${row.key} and state = 'pending' returning id, room_id, turn_id, sender
+          where key = ${row.key} and state = 'pending' returning id, key, room_id, turn_id, sender
+        ), ${endUnasked(sql, "given_up", unasked)}, told as (
+          insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources)
+          select sender, room_id, turn_id, -id, 1, ${told}, array[room_id] from given_up
+          where turn_id is not null and ${told}::text is not null
+          on conflict do nothing
         )
-        insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources)
-        select sender, room_id, turn_id, -id, 1, ${told}, array[room_id] from given_up
-        where turn_id is not null and ${told}::text is not null
-        on conflict do nothing`,
+        select agent, room_id as "roomId" from unasked`,
     );
   }
 

@@ -1,6 +1,7 @@
 import { systemEvent } from "../context/ephemeris.ts";
 import type { Leases } from "../database/leases.ts";
 import type { Outbox, OutboxDraft, OutboxRow, Queued } from "../database/outbox.ts";
+import type { Conversation } from "../database/routing.ts";
 import type { Uploads } from "../database/uploads.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -29,6 +30,8 @@ export interface DeliveryParts {
   /** Reads what the homeserver knows of a user's messages in a room, for rows that are older than its memory. */
   readonly reconcile: (userId: UserId, roomId: RoomId) => Promise<void>;
   readonly tellOperators: (text: string, key: string) => void;
+  /** These conversations have something to work on. */
+  readonly onWoken: (conversations: readonly Conversation[]) => void;
   readonly onSettled: (outcome: "sent" | "failed" | "retried") => void;
 }
 
@@ -140,7 +143,7 @@ export class Delivery {
   }
 
   async #sendRow(row: OutboxRow): Promise<boolean> {
-    const { outbox, log, onSettled } = this.#parts;
+    const { outbox, log, onSettled, onWoken } = this.#parts;
     try {
       if (row.forgotten && (await this.#wasSent(row))) return true;
       const content = await this.#contentOf(row);
@@ -163,7 +166,7 @@ export class Delivery {
           this.#parts.clock.now(),
           `Something of yours for the room ${row.roomId} was refused by the homeserver and will not be sent: ${messageOf(error)}`,
         );
-        await outbox.failed(row, error.message, render(told));
+        onWoken(await outbox.failed(row, error.message, render(told)));
         onSettled("failed");
         this.#parts.tellOperators(
           `The homeserver refuses what ${row.sender} sends into ${row.roomId} (${row.kind}), and it was given up: ${error.message}`,

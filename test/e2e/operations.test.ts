@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sendsTo } from "../support/faults.ts";
 import { isCard, isResult, obey, resultOf } from "../support/obedient.ts";
 import { eventually } from "../support/poll.ts";
 import { userText } from "../support/scripted-model.ts";
@@ -186,6 +187,22 @@ describe("operations", () => {
       expect(await newest(room)).toMatchObject({ tool: "FS_Delete", state: "unknown" });
       expect(await command(room, `!cat ${path}`)).toContain("a text");
     });
+  });
+
+  it("whose card the homeserver refuses end with that, and the turn goes on at once", async () => {
+    const { room, path } = await roomWithFile();
+    const answer = { status: 403, body: { errcode: "M_FORBIDDEN", error: "no cards in here" } };
+    const fault = stage.toHomeserver.respond(answer, { when: sendsTo(room), times: 1 });
+    const number = await call(room, "FS_Delete", { path });
+    await fault.reached();
+    const result = await resultOf(ann, room, number);
+    expect(result).toContain("FS_Delete was not carried out: the homeserver refuses to take the question to people");
+    expect(result).toContain("no cards in here");
+    const { id, ...operation } = await newest(room);
+    expect(operation).toEqual({ tool: "FS_Delete", state: "refused" });
+    expect(await command(room, `!approve ${id}`)).toContain(`Operation ${id} could not be asked for`);
+    expect(await command(room, `!cat ${path}`)).toContain("a text");
+    expect(await cards(room)).toEqual([]);
   });
 
   it("at work when the bridge is told to end are left, and not repeated; what waits goes on waiting", async () => {
