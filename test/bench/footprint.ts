@@ -6,6 +6,8 @@ import { cpuMs, residentMb } from "./usage.ts";
 
 const messages = 50;
 const settleMs = 5_000;
+/** Garbage of the last messages is collected about three times in the first 15 s. */
+const restMs = 30_000;
 const idleMs = 20_000;
 
 /** Memory and idle CPU of the bridge's process, after it has answered some messages. */
@@ -25,6 +27,7 @@ export async function footprint(postgresUrl: string | undefined): Promise<Table[
       title: "Footprint of the bridge's process",
       columns: ["", "agents", "memory at start", `after ${messages} messages`, "idle CPU"],
       rows,
+      note: `idle CPU, of one core: from ${restMs / 1000} s to ${(restMs + idleMs) / 1000} s after the last message, when its garbage has been collected; the later memory is that of the end`,
     },
   ];
 }
@@ -41,7 +44,7 @@ async function measure(setting: Setting): Promise<string[]> {
     await ann.say(room, text);
     await ann.hears(ours.userId, answerTo(text));
   }
-  await sleep(settleMs);
+  await sleep(restMs);
   const [before, start] = [await cpuMs(bridge.pid), performance.now()];
   await sleep(idleMs);
   const idle = ((await cpuMs(bridge.pid)) - before) / (performance.now() - start);
