@@ -189,20 +189,30 @@ export class Events {
   async applyEdit(target: EventId, content: Json): Promise<void> {
     await this.#database.run(
       (sql) => sql`
-        update events set content = ${sql.json(content)}, edited_at = now()
+        update events set original = coalesce(original, content), content = ${sql.json(content)}, edited_at = now()
         where event_id = ${target} and redacted_at is null`,
     );
   }
 
+  /** Gives a message back what it said before it was edited. */
+  async unedit(target: EventId): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        update events set content = original, original = null, edited_at = null
+        where event_id = ${target} and original is not null`,
+    );
+  }
+
   /**
-   * Empties an event, its edits, and every kept render in which it could be read, and removes the files that came with
+   * Empties an event, its edits, and every kept render in which it could be read, an edit's as the message's that it
+   * edited, and removes the files that came with
    * it, and the names that it gave; of an agent's own message also the row that sent it and what the ephemeris says of that turn.
    */
   async redact(target: EventId): Promise<void> {
     await this.#database.run(
       (sql) => sql`
         with emptied as (
-          update events set content = '{}', media = null, redacted_at = coalesce(redacted_at, now())
+          update events set content = '{}', original = null, media = null, redacted_at = coalesce(redacted_at, now())
           where event_id = ${target} or replaces = ${target}
         ), unnamed as (
           update room_state s set content = '{}' from events e
@@ -225,7 +235,10 @@ export class Events {
         ), unlearnt as (
           delete from knowledge where event_id = ${target}
         )
-        update renders set system = '', prompt = '' where event_ids @> array[${target}]::text[]`,
+        update renders set system = '', prompt = '' where event_ids && (
+          select array_agg(o.event_id) from events e join events o
+            on o.event_id = e.event_id or (o.event_id = e.replaces and o.sender = e.sender)
+          where e.event_id = ${target})`,
     );
   }
 }

@@ -10,3 +10,11 @@ export async function applyEdits(events: Events, original: StoredEvent): Promise
   const edited = { ...content, ...(relation !== undefined && { "m.relates_to": relation }) };
   await events.applyEdit(original.eventId, edited as never);
 }
+
+/** Takes a redacted edit out of the message again: an earlier edit counts, or what it said before any. */
+export async function takeBackEdit(events: Events, { replaces, sender, roomId }: StoredEvent): Promise<void> {
+  const original = replaces === null ? undefined : await events.find(replaces);
+  if (original?.sender !== sender || original.roomId !== roomId) return;
+  await events.unedit(original.eventId);
+  await applyEdits(events, original);
+}

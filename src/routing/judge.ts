@@ -12,7 +12,7 @@ import type { Log } from "../lib/log.ts";
 import { agentName, type Message, readMessage } from "../matrix/message.ts";
 import { powerOf, readPowerLevels } from "../matrix/state.ts";
 import { isAmongAgents, mediaOf } from "./carried.ts";
-import { applyEdits } from "./edits.ts";
+import { applyEdits, takeBackEdit } from "./edits.ts";
 import { answerMembership, approachOf, type Bot } from "./membership.ts";
 import { cannotRead, closedDoor, pausedNotice, tooFast } from "./notices.ts";
 import { isShownState, project } from "./project.ts";
@@ -117,8 +117,10 @@ export class Judge {
     const message = readMessage(event);
     if (!message) return {};
     if (message.replaces !== undefined) {
+      if (event.overtaken) await this.#redactLate(event, room);
       const original = await this.#parts.events.find(message.replaces);
-      if (original) await applyEdits(this.#parts.events, original);
+      // An edit cannot be edited.
+      if (original?.replaces === null) await applyEdits(this.#parts.events, original);
       return {};
     }
     if (event.overtaken) await this.#catchUp(event, room);
@@ -260,6 +262,10 @@ export class Judge {
   /** Edits and redactions may come before what they are about. */
   async #catchUp(event: StoredEvent, room: RoomContext): Promise<void> {
     await applyEdits(this.#parts.events, event);
+    await this.#redactLate(event, room);
+  }
+
+  async #redactLate(event: StoredEvent, room: RoomContext): Promise<void> {
     for (const redaction of await this.#parts.events.redactionsOf(event)) {
       await this.#redact(redaction, room);
     }
@@ -267,10 +273,12 @@ export class Judge {
 
   async #redact(redaction: StoredEvent, room: RoomContext): Promise<void> {
     if (redaction.redacts === null) return;
-    const target = await this.#parts.events.find(redaction.redacts);
+    const { events } = this.#parts;
+    const target = await events.find(redaction.redacts);
     if (!target || target.roomId !== redaction.roomId) return;
-    if (target.sender === redaction.sender || mayRedact(room, redaction.sender))
-      await this.#parts.events.redact(target.eventId);
+    if (target.sender !== redaction.sender && !mayRedact(room, redaction.sender)) return;
+    await events.redact(target.eventId);
+    await takeBackEdit(events, target);
   }
 }
 

@@ -145,6 +145,27 @@ onEachDatabase((database) => {
       expect(await renders.of(turnId + 1, [])).toMatchObject([{ system: "s", prompt: "p" }]);
     });
 
+    it("of an edit empties the renders in which the message stood", async () => {
+      const event = await settleEvent(database(), { roomId });
+      const edit = await settleEvent(database(), { roomId, replaces: event.eventId });
+      const foreign = await settleEvent(database(), { roomId, replaces: event.eventId, sender: newUser() });
+      const turnId = event.seq + 3_000_000;
+      const shown = {
+        n: 0,
+        system: "s",
+        prompt: "p",
+        tools: "",
+        toolset: "",
+        subAgent: null,
+        eventIds: [event.eventId],
+      };
+      await new Renders(database()).keep({ ...shown, turnId });
+      await events().redact(foreign.eventId);
+      expect(await new Renders(database()).of(turnId, [])).toMatchObject([{ system: "s", prompt: "p" }]);
+      await events().redact(edit.eventId);
+      expect(await new Renders(database()).of(turnId, [])).toMatchObject([{ system: "", prompt: "" }]);
+    });
+
     it("empties a render that is kept only after it", async () => {
       const event = await settleEvent(database(), { roomId });
       await events().redact(event.eventId);
@@ -248,6 +269,27 @@ onEachDatabase((database) => {
       const message = original();
       await route(editOf(message, "one"), message, editOf(message, "two"));
       expect(await bodyOf(message)).toBe("two");
+    });
+
+    it("an edit that is redacted is taken back, also where its redaction comes before it", async () => {
+      const message = original();
+      const [one, two, three] = [editOf(message, "one"), editOf(message, "two"), editOf(message, "three")];
+      await route(message, one, two, redactionOf(three), three);
+      expect(await bodyOf(message)).toBe("two");
+      await route(redactionOf(two));
+      expect(await bodyOf(message)).toBe("one");
+      await route(redactionOf(one));
+      expect(await events().find(message.eventId)).toMatchObject({ content: message.content, editedAt: null });
+      const rows = await database().sql`select 1 from events where room_id = ${roomId} and events::text like '%two%'`;
+      expect([...rows]).toEqual([]);
+    });
+
+    it("an edit of an edit changes nothing, also where it comes before", async () => {
+      const message = original();
+      const edit = editOf(message, "edited");
+      const early = editOf(edit, "early");
+      await route(early, edit, editOf(edit, "late"), message);
+      expect(await bodyOf(message)).toBe("edited");
     });
 
     it("an edit by somebody else changes nothing, also where it comes before", async () => {
