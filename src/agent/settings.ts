@@ -72,7 +72,8 @@ const isTimeZone = (zone: string): boolean => {
   }
 };
 
-const seconds = "a whole number of seconds, 60 or more, or null for never";
+const seconds = "a whole number of seconds, from 60 to 31536000 (a year), or null for never";
+const yearSeconds = 31_536_000;
 const prompt = "text, or null for none";
 const subAgentNames = "a list of names of sub-agents, such as planner and clerk, or null for all";
 const timeZone = "the name of a time zone, such as Europe/Berlin or UTC";
@@ -101,7 +102,7 @@ export const agentFields = {
   submodel: name("the name of a fast model, such as google/gemini-2.5-flash, or null").nullable().default(null),
   systemPrompt: text("text").default("You are a helpful assistant."),
   /** Seconds; null: never. */
-  wakeUpTimerSeconds: z.int(seconds).min(60, seconds).nullable().default(3600),
+  wakeUpTimerSeconds: z.int(seconds).min(60, seconds).max(yearSeconds, seconds).nullable().default(3600),
   autoJoinInvites: yesOrNo.default(true),
   temperature: numberFrom(0, 2).default(1),
   /** null: `agents:/NAME/persona.md`. */

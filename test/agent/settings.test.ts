@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type AgentSettings, parseAgentSettings } from "../../src/agent/settings.ts";
+import { type AgentSettings, agentFields, parseAgentSettings } from "../../src/agent/settings.ts";
 
 const where = "agents:/helper/agent.json";
 const parse = (json: unknown): AgentSettings => parseAgentSettings(json, where);
@@ -94,7 +94,7 @@ describe("agent settings", () => {
     const message = refusal({ wakeUpTimerSeconds: 59, mode: "all", tools: ["core", "shell"], temperature: "hot" });
     expect(message.split("\n")).toEqual([
       `UserError: ${where} cannot be used:`,
-      "  wakeUpTimerSeconds: found 59, expected a whole number of seconds, 60 or more, or null for never",
+      "  wakeUpTimerSeconds: found 59, expected a whole number of seconds, from 60 to 31536000 (a year), or null for never",
       '  temperature: found "hot", expected a number from 0 to 2',
       '  mode: found "all", expected one of none, read, create, update, delete',
       '  tools[1]: found "shell", expected one of core, memory, sandbox, web, planner, librarian, secretary, architect, dba, artist',
@@ -105,17 +105,32 @@ describe("agent settings", () => {
     expect(refusal(json)).toContain("expected settings (displayName, ");
   });
 
-  it.each<[keyof AgentSettings, unknown[], unknown[]]>([
+  const values: readonly (readonly [keyof AgentSettings, unknown[], unknown[]])[] = [
     ["displayName", ["Mia", null], ["", " ", 5, "a\0b", "\ud800"]],
     ["avatar", ["mxc://example.org/AbC_-1", null], ["https://example.org/a.png", "mxc://example.org", "mxc://a/b/c"]],
-    ["wakeUpTimerSeconds", [60, null], [59, 60.5, "60", -1]],
+    ["model", ["other/model", null], ["", 5, "m\0"]],
+    ["submodel", ["other/fast", null], ["", 5]],
+    ["systemPrompt", ["", "Be brief."], [null, 5, "a\0b", "\ud800"]],
+    ["postPrompt", ["Think.", null], [5, "a\0b"]],
+    ["wakeUpTimerSeconds", [60, 31_536_000, null], [59, 60.5, "60", -1, 31_536_001, 2 ** 31]],
+    ["autoJoinInvites", [true, false], [null, "yes", 1]],
     ["temperature", [0, 2, 0.7], [-0.1, 2.1, null]],
     [
       "personaFile",
       ["agents:/helper/persona.md"],
       ["/etc/passwd", "agents:", "agents:/", "file:///a", "C:/a", "rooms:/!a:b/c", "users:/@a:b/c", "agents:/a/../b"],
     ],
+    ["scratchPadFile", ["agents:/helper/pad.txt", null], ["pad.txt", "rooms:/!a:b/c", "system:/a", ""]],
     ["approxContextCharsMax", [8000], [7999, 1e9]],
+    ["windowLines", [1, 1000], [0, 1001, null]],
+    ["windowChars", [500, 1_000_000], [499, 1_000_001]],
+    ["windowTurns", [1, 100], [0, 101]],
+    ["reloadEphemeris", [true, false], [null, "yes"]],
+    ["mode", ["none", "read", "create", "update", "delete"], ["all", null]],
+    ["tools", [[], ["core", "planner"]], ["core", ["shell"], null]],
+    ["subAgents", [null, [], ["clerk"]], ["clerk", [""], [5]]],
+    ["images", [true, false], [null, "no"]],
+    ["budget", [null, {}, { tokens: 0 }, { usd: 0.5 }], [5, { tokens: -1 }, { tokens: 0.5 }, { usd: "5" }, { eur: 5 }]],
     ["agentFlags", [""], [[], null, "preventparallelfunctioncalls"]],
     ["layout", ["seed"], ["other"]],
     ["answer", ["tool", "text"], ["both"]],
@@ -123,8 +138,13 @@ describe("agent settings", () => {
     ["maxConcurrentTurns", [1, 32], [0, 33]],
     ["maxIterations", [1, 25], [0, 26]],
     ["timeZone", ["Europe/Berlin", "UTC", "Asia/Kolkata"], ["Berlin", "+01:00", "", "Mars/Olympus"]],
-  ])("hold %s to its values", (key, good, bad) => {
+  ];
+  it.each(values)("hold %s to its values", (key, good, bad) => {
     for (const value of good) expect(parse({ [key]: value })).toHaveProperty(key);
-    for (const value of bad) expect(refusal({ [key]: value }), JSON.stringify(value)).toContain(`${key}: `);
+    for (const value of bad) expect(refusal({ [key]: value }), JSON.stringify(value)).toMatch(`  ${key}`);
+  });
+
+  it("are each held to their values here", () => {
+    expect(values.map(([key]) => key).sort()).toEqual(Object.keys(agentFields).sort());
   });
 });

@@ -57,7 +57,7 @@ describe("a turn", () => {
     expect(await heardIn(room)).toEqual([]);
   });
 
-  it("that has said something may end without a further word", async () => {
+  it("that has said something is shown it as sent, and may end without a further word", async () => {
     const room = await ask(
       "helper",
       "hello",
@@ -66,6 +66,10 @@ describe("a turn", () => {
     );
     await eventually(() => requestsIn(room).length === 2, { what: "the second step" });
     await quiet();
+    const [, second] = requestsIn(room);
+    expect(second && callsOf(second)[0]?.result).toMatch(
+      /^<message systemId="clevernet.test" roomId="!.*" timestamp="20.*Z" sender="@agent_helper:clevernet.test" messageType="m.text" sent>said<\/message>$/,
+    );
     expect(requestsIn(room)).toHaveLength(2);
     expect(await heardIn(room)).toEqual(["said"]);
   });
