@@ -4,7 +4,7 @@ import { sizeAt } from "../context/measure.ts";
 import type { LogPiece } from "../context/types.ts";
 import type { LogState } from "../database/steps.ts";
 import type { RoomId } from "../lib/ids.ts";
-import { memo } from "../lib/memo.ts";
+import { memoEach } from "../lib/memo.ts";
 import type { Element } from "../lmml/element.ts";
 import { lasting } from "../lmml/render.ts";
 
@@ -54,15 +54,8 @@ export function advance(
   return { pieces, next: { from, marks: alive } };
 }
 
-const fittings = memo((_whole: Element) => new Map<number, Element>());
-
 /** An element as it stands in the log, in at most `max` characters. */
-const entryOf = (whole: Element, max: number): Element => {
-  const known = fittings(whole);
-  const entry = known.get(max) ?? lasting(fitted(whole, max, logDepth));
-  known.set(max, entry);
-  return entry;
-};
+const entryOf = memoEach((whole: Element, max: number): Element => lasting(fitted(whole, max, logDepth)));
 
 const beginning = (from: LogState["from"], source: string): number => from[source] ?? Number.NEGATIVE_INFINITY;
 

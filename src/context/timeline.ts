@@ -1,4 +1,4 @@
-import { memo } from "../lib/memo.ts";
+import { memoEach } from "../lib/memo.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { lasting } from "../lmml/render.ts";
 import { clip } from "./measure.ts";
@@ -17,15 +17,10 @@ const mediaAttributes = ({ name, path, contentType, bytes, width, height, missin
   missing: clipped(missing),
 });
 
-const elements = memo((_entry: TimelineEntry) => new Map<string, Element>());
-
 /** One event of a room as the agent reads it. `systemId` is the name of the homeserver. */
-export const timelineElement = (entry: TimelineEntry, systemId: string): Element => {
-  const known = elements(entry);
-  const shown = known.get(systemId) ?? lasting(elementOf(entry, systemId));
-  known.set(systemId, shown);
-  return shown;
-};
+export const timelineElement = memoEach(
+  (entry: TimelineEntry, systemId: string): Element => lasting(elementOf(entry, systemId)),
+);
 
 const elementOf = (entry: TimelineEntry, systemId: string): Element => {
   const place = { systemId: clip(systemId), roomId: clip(entry.roomId), timestamp: eventTime(entry.at) };

@@ -11,6 +11,21 @@ export const memo = <Of extends object, Result extends object>(work: (of: Of) =>
   };
 };
 
+/** The same for an object and a value beside it. */
+export const memoEach = <Of extends object, By, Result>(
+  work: (of: Of, by: By) => Result,
+): ((of: Of, by: By) => Result) => {
+  const resultsOf = memo((_of: Of) => new Map<By, Result>());
+  return (of, by) => {
+    const results = resultsOf(of);
+    const known = results.get(by);
+    if (known !== undefined) return known;
+    const result = work(of, by);
+    results.set(by, result);
+    return result;
+  };
+};
+
 /**
  * The same text in one piece. V8 keeps a text that was put together as a tree of its parts, which is walked through
  * whenever it is used, until somebody asks for a character of it: for texts that are used again and again.

@@ -1,14 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { AgentDirectory } from "../../src/agent/agent.ts";
 import { Approvals } from "../../src/agent/approvals.ts";
 import { TurnRunner } from "../../src/agent/runner.ts";
 import { parseAgentSettings } from "../../src/agent/settings.ts";
 import { TurnQueue } from "../../src/agent/turn-queue.ts";
 import { WakeKeeper } from "../../src/agent/wake.ts";
-import { type Database, openDatabase } from "../../src/database/connection.ts";
-import { type Leases, openLeases } from "../../src/database/leases.ts";
-import { migrate } from "../../src/database/migrate.ts";
-import { openNotifier } from "../../src/database/notify.ts";
+import type { Database } from "../../src/database/connection.ts";
+import type { Leases } from "../../src/database/leases.ts";
 import type { Conversation } from "../../src/database/routing.ts";
 import { Shards } from "../../src/database/shards.ts";
 import { type ClaimedTurn, Turns } from "../../src/database/turns.ts";
@@ -17,27 +15,17 @@ import type { AgentName, EventId } from "../../src/lib/ids.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { tool as sendMessage } from "../../src/tools/send-message.ts";
 import { mindOf } from "../support/mind.ts";
+import { sharedByProcesses } from "../support/own-process.ts";
 import { eventually } from "../support/poll.ts";
 import { newKey, newRoom, newUser, rightsOf, setMember, wake } from "../support/rows.ts";
 import { type ModelRequest, ScriptedModel, say, userText } from "../support/scripted-model.ts";
-import { createSharedDatabase, postgresMissing } from "../support/shared-postgres.ts";
-import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { postgresMissing } from "../support/shared-postgres.ts";
 
 describe.skipIf(postgresMissing)("turns that several processes claim", () => {
-  let url: string;
+  const shared = sharedByProcesses();
   let database: Database;
-  let ends: (() => Promise<unknown>)[];
   beforeEach(async () => {
-    ends = [];
-    const place = await createSharedDatabase();
-    ends.push(() => place.drop());
-    url = place.url;
-    database = await openDatabase({ url });
-    ends.push(() => database.close());
-    await migrate(database);
-  });
-  afterEach(async () => {
-    for (const end of ends.reverse()) await end();
+    database = await shared.open();
   });
 
   const newConversation = async (agent?: AgentName): Promise<Conversation> => {
@@ -59,10 +47,9 @@ describe.skipIf(postgresMissing)("turns that several processes claim", () => {
     beforeEach(async () => {
       shards = [];
       const enter = async (name: string) => {
-        const connection = await openDatabase({ url });
+        const connection = await shared.open();
         const session = newKey();
         shards.push(new Shards(connection, { name, session }));
-        ends.push(() => connection.close());
         // Only connections that are open already really work at the same time.
         await Promise.all(Array.from({ length: 10 }, () => connection.sql`select pg_sleep(0.05)`));
         return new Turns(connection, session);
@@ -167,7 +154,7 @@ describe.skipIf(postgresMissing)("turns that several processes claim", () => {
     let model: ScriptedModel;
     beforeEach(async () => {
       model = await new ScriptedModel().start();
-      ends.push(() => model.stop());
+      shared.atEnd(() => model.stop());
     });
 
     interface Process {
@@ -178,10 +165,7 @@ describe.skipIf(postgresMissing)("turns that several processes claim", () => {
       die(): Promise<void>;
     }
     const startProcess = async (name: string, room = 32): Promise<Process> => {
-      const proxy = await startTcpProxy(url);
-      const own = await openDatabase({ url: proxy.url });
-      const notifier = await openNotifier(own, systemClock, silentLog);
-      const leases = openLeases({ database: own, notifier, name, clock: systemClock, log: silentLog });
+      const { proxy, database: own, notifier, leases } = await shared.enter(name);
       const rights = await rightsOf(own, { test: "operate" });
       const options = { modelUrl: model.url, rights, tools: [sendMessage] };
       const mind = { ...mindOf(own, options), turns: new Turns(own, leases.session) };
@@ -191,22 +175,13 @@ describe.skipIf(postgresMissing)("turns that several processes claim", () => {
       const keeper = new WakeKeeper({ ...mind, queue, leases, notifier, agents, approvals: new Approvals(mind) });
       await leases.start();
       await keeper.start(room, (conversation) => runner.run(conversation));
-      let dead = false;
-      ends.push(async () => {
-        if (dead) await proxy.accept();
+      shared.atEnd(async () => {
+        await proxy.accept();
         keeper.stop();
         await runner.close(0);
         await queue.stop();
-        await leases.stop();
-        await notifier.close();
-        await own.close();
-        await proxy.stop();
       });
-      const die = () => {
-        dead = true;
-        return proxy.refuse();
-      };
-      return { leases, queue, keeper, die };
+      return { leases, queue, keeper, die: () => proxy.refuse() };
     };
     const asks =
       ({ roomId }: Conversation) =>

@@ -1,64 +1,29 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Database, openDatabase } from "../../src/database/connection.ts";
-import { type Leases, openLeases } from "../../src/database/leases.ts";
-import { migrate } from "../../src/database/migrate.ts";
-import { type Notifier, openNotifier } from "../../src/database/notify.ts";
+import { describe, expect, it } from "vitest";
 import { Outbox } from "../../src/database/outbox.ts";
-import { type Clock, systemClock } from "../../src/lib/clock.ts";
-import { silentLog } from "../../src/lib/log.ts";
+import type { Clock } from "../../src/lib/clock.ts";
 import { fixedClock } from "../support/fixed-clock.ts";
+import { type OwnProcess, sharedByProcesses } from "../support/own-process.ts";
 import { eventually } from "../support/poll.ts";
 import { newKey, newRoom } from "../support/rows.ts";
-import { createSharedDatabase, postgresMissing } from "../support/shared-postgres.ts";
+import { postgresMissing } from "../support/shared-postgres.ts";
 import { lockTable } from "../support/table-lock.ts";
-import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
-
-interface Process {
-  readonly database: Database;
-  readonly notifier: Notifier;
-  readonly leases: Leases;
-  readonly proxy: TcpProxy;
-}
 
 describe.skipIf(postgresMissing)("leases", () => {
-  let url: string;
-  let ends: (() => Promise<unknown>)[];
-  beforeEach(async () => {
-    ends = [];
-    const place = await createSharedDatabase();
-    ends.push(() => place.drop());
-    url = place.url;
-    const database = await openDatabase({ url });
-    await migrate(database);
-    await database.close();
-  });
-  afterEach(async () => {
-    for (const end of ends.reverse()) await end();
-  });
-
-  const startProcess = async (name: string, clock: Clock = systemClock): Promise<Process> => {
-    const proxy = await startTcpProxy(url);
-    const database = await openDatabase({ url: proxy.url });
-    const notifier = await openNotifier(database, systemClock, silentLog);
-    const leases = openLeases({ database, notifier, name, clock, log: silentLog });
-    await leases.start();
-    ends.push(async () => {
-      await proxy.accept();
-      await leases.stop();
-      await notifier.close();
-      await database.close();
-      await proxy.stop();
-    });
-    return { database, notifier, leases, proxy };
+  const shared = sharedByProcesses();
+  const startProcess = async (name: string, clock?: Clock): Promise<OwnProcess> => {
+    const process = await shared.enter(name, clock);
+    await process.leases.start();
+    return process;
   };
   const rooms = Array.from({ length: 200 }, newRoom);
-  const held = (...processes: Process[]) => processes.map(({ leases }) => rooms.filter((room) => leases.holds(room)));
-  const eachOnce = (...processes: Process[]) => {
+  const held = (...processes: OwnProcess[]) =>
+    processes.map(({ leases }) => rooms.filter((room) => leases.holds(room)));
+  const eachOnce = (...processes: OwnProcess[]) => {
     const all = held(...processes).flat();
     return all.length === rooms.length && new Set(all).size === rooms.length;
   };
   /** Waits until both have their part, and looks on as no room is ever held by both. */
-  const shareOut = async (...processes: Process[]) => {
+  const shareOut = async (...processes: OwnProcess[]) => {
     let twice = false;
     const look = () => {
       const shares = held(...processes);
