@@ -20,6 +20,8 @@ export interface Swept {
   readonly invites: readonly SweptInvite[];
 }
 
+type Reader = Pick<MatrixClient, "messagesBefore" | "sync">;
+
 /** State that is projected; see `routing/project.ts`. */
 const stateTypes = [
   "m.room.member",
@@ -53,12 +55,14 @@ const pagesAtMost = 30;
  * a token it only says where the user stands now: rooms come with the user's own membership and nothing else.
  */
 export async function readMissed(
-  client: MatrixClient,
+  client: Reader,
   userId: UserId,
   since: string | undefined,
   areKnown: (eventIds: readonly EventId[]) => Promise<boolean>,
 ): Promise<Swept> {
   const answer = await client.sync(userId, since, filter(since === undefined));
+  if (typeof answer.next_batch !== "string")
+    throw new Error("the homeserver's answer to a sync names no place to go on from");
   const sections = record(answer.rooms);
   const rooms: SweptRoom[] = [];
   for (const section of [record(sections.join), record(sections.leave)]) {
@@ -84,7 +88,7 @@ export async function readMissed(
   const invites = Object.entries(record(sections.invite)).map(([roomId, value]) =>
     readInvite(userId, roomId as RoomId, value),
   );
-  return { next: String(answer.next_batch), rooms, invites };
+  return { next: answer.next_batch, rooms, invites };
 }
 
 /** The end of a room's timeline, back to what is known: for the bot, whom Synapse lets not `sync`. */
@@ -96,7 +100,7 @@ export const readEnd = async (
 ): Promise<SweptRoom> => ({ roomId, events: await readGap(client, userId, roomId, undefined, areKnown) });
 
 async function readGap(
-  client: MatrixClient,
+  client: Reader,
   userId: UserId,
   roomId: RoomId,
   from: string | undefined,
