@@ -7,6 +7,7 @@ import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import { type AgentName, digest, type RoomId, type UserId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
+import { splitUserId } from "../lib/matrix-id.ts";
 import { HomeserverError, type MatrixClient } from "../matrix/client.ts";
 
 /** Notices to operators within the time below; what is beyond stands in the log alone. */
@@ -100,6 +101,19 @@ export class ControlRoom {
     if (control === undefined) return [];
     const text = `${by} has invited the agent ${name} into ${roomId}, and there is none of this name. To make it, and to let it come: \`${prefix}agent create ${name}\``;
     return this.#say(control, text, digest("unknown agent", name, key));
+  }
+
+  /**
+   * Somebody of this homeserver was told that they may not talk to agents: those who run the bridge hear of each once.
+   * Whom a rule names with `none` they know, and of other homeservers there may come any number.
+   */
+  async onClosedDoor({ roomId, by }: Approach): Promise<OutboxDraft[]> {
+    const { prefix, rights, rooms, serverName } = this.#parts;
+    if (splitUserId(by).server !== serverName || (await rights.ignores(by))) return [];
+    const control = await rooms.controlRoom();
+    if (control === undefined) return [];
+    const text = `${by} wants to talk to an agent (in ${roomId}), and was told that they may not. To let them: \`${prefix}permission set ${by} chat\``;
+    return this.#say(control, text, digest("closed door", by));
   }
 
   async #explain(roomId: RoomId, admin: UserId): Promise<OutboxDraft[]> {

@@ -150,8 +150,9 @@ export class Judge {
     const cause = await this.#causeOf(event);
     if (!cause) return effects;
     if (cause.requester === undefined || !includesLevel(await this.#parts.rights.of(cause.requester), "chat")) {
-      const outbox = cause.byAgent ? [] : meant.flatMap(({ agent }) => closedDoor(agent, event));
-      return { ...effects, outbox };
+      if (cause.byAgent) return effects;
+      const told = await this.#parts.bot.onClosedDoor(approachOf(event));
+      return { ...effects, outbox: [...meant.flatMap(({ agent }) => closedDoor(agent, event)), ...told] };
     }
     const awake = meant.filter(({ agent }) => agent.pausedAt === null);
     const paused = cause.byAgent ? [] : meant.flatMap(({ agent }) => pausedNotice(agent, event));

@@ -1,4 +1,5 @@
 import type { AgentDirectory } from "../agent/agent.ts";
+import { includesLevel } from "../agent/permissions.ts";
 import type { Rights } from "../agent/rights.ts";
 import type { Events, StoredEvent } from "../database/events.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
@@ -22,6 +23,8 @@ export interface Bot {
   onMessage(approach: Approach): Promise<OutboxDraft[]>;
   /** Somebody invites an agent that does not exist. */
   onUnknownAgent(name: AgentName, approach: Approach): Promise<OutboxDraft[]>;
+  /** Somebody without the permission turns to an agent. */
+  onClosedDoor(approach: Approach): Promise<OutboxDraft[]>;
 }
 
 interface Parts {
@@ -44,7 +47,7 @@ export const approachOf = (event: StoredEvent): Approach => ({
  * other events say nothing to us.
  */
 export async function answerMembership(event: StoredEvent, room: RoomContext, parts: Parts): Promise<OutboxDraft[]> {
-  const { bot, botUserId, directory, events, serverName } = parts;
+  const { bot, botUserId, directory, events, rights, serverName } = parts;
   if (event.type !== "m.room.member" || readMember(event.content)?.membership !== "invite") return [];
   const userId = event.stateKey as UserId;
   const name = agentName(userId, serverName);
@@ -53,7 +56,7 @@ export async function answerMembership(event: StoredEvent, room: RoomContext, pa
   const agent = await directory.find(name);
   if (!agent) return bot.onUnknownAgent(name, approachOf(event));
   const offLimits = room.kind !== "chat";
-  return [
-    await answerInvite({ roomId: event.roomId, agent, inviter: event.sender, key: event.eventId, offLimits }, parts),
-  ];
+  const invite = { roomId: event.roomId, agent, inviter: event.sender, key: event.eventId, offLimits };
+  const closed = !offLimits && event.sender !== botUserId && !includesLevel(await rights.of(event.sender), "chat");
+  return [await answerInvite(invite, parts), ...(closed ? await bot.onClosedDoor(approachOf(event)) : [])];
 }

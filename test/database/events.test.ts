@@ -233,6 +233,7 @@ onEachDatabase((database) => {
           },
           onMessage: async () => [],
           onUnknownAgent: async () => [],
+          onClosedDoor: async () => [],
         },
         serverName: "test",
         botUserId: bot,

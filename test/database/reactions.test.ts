@@ -51,7 +51,12 @@ onEachDatabase((database) => {
       sensors: [{ name: "all", description: "", notice: async () => ({ reason: "new event" }) }],
       throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
       commands: { isOne: () => false, handle: async () => undefined },
-      bot: { onInvite: async () => [], onMessage: async () => [], onUnknownAgent: async () => [] },
+      bot: {
+        onInvite: async () => [],
+        onMessage: async () => [],
+        onUnknownAgent: async () => [],
+        onClosedDoor: async () => [],
+      },
       serverName: "test",
       log: silentLog,
     });

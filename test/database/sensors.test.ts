@@ -27,7 +27,12 @@ onEachDatabase((database) => {
       sensors,
       throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
       commands: { isOne: () => false, handle: async () => undefined },
-      bot: { onInvite: async () => [], onMessage: async () => [], onUnknownAgent: async () => [] },
+      bot: {
+        onInvite: async () => [],
+        onMessage: async () => [],
+        onUnknownAgent: async () => [],
+        onClosedDoor: async () => [],
+      },
       serverName: "test",
       log: createLog("trace", { write: (line) => void lines.push(JSON.parse(line)) }),
     });

@@ -33,6 +33,24 @@ describe.each(["embedded", "postgres"] as const)("invitations, on the %s databas
     expect(await refused(stranger, "helper")).toContain("@stranger:clevernet.test has no permission to talk to helper");
   });
 
+  it("and messages of the same are told to those who run the bridge, once for each person", async () => {
+    const admin = await stage.user("admin");
+    const direct = await admin.createDirectRoom("@clevernet:clevernet.test");
+    await admin.waitForMessage(direct, ({ body }) => body.includes("control room"));
+    const control = admin.client.getRooms().find((room) => room.getMyMembership() === "invite")?.roomId ?? "";
+    await admin.join(control);
+    const [first, second] = await Promise.all(["mia", "tom"].map((name) => stage.user(name)));
+    if (!first || !second) throw new Error("nobody is there");
+    await refused(first, "helper");
+    await refused(first, "helper");
+    const room = await stage.room(ann, [second], ["helper"]);
+    for (const question of ["one", "two"]) await second.mention(room, stage.agentId(), question);
+    await second.waitForMessage(room, ({ body }) => body.includes("has no permission to talk to me here"));
+    await admin.waitForMessage(control, ({ body }) => body.includes("`!permission set @tom:clevernet.test chat`"));
+    const told = (await admin.messages(control)).filter(({ body }) => body.includes("wants to talk to an agent"));
+    expect(told.map(({ body }) => body.split(" ")[0])).toEqual(["@mia:clevernet.test", "@tom:clevernet.test"]);
+  });
+
   it("are refused by an agent that accepts none", async () => {
     expect(await refused(ann, "hermit")).toBe("hermit does not accept invitations.");
   });
