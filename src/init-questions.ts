@@ -143,7 +143,9 @@ export async function askOperator(given: Answers, { ask, tell }: Conversation, t
         answers = tried;
         break;
       }
-      tell(`  ✗ ${trouble}.${mistake === undefined ? " Answer anew, or the same again to keep it." : ""}`);
+      tell(
+        `  ✗ ${trouble.replace(/\.$/, "")}.${mistake === undefined ? " Answer anew, or the same again to keep it." : ""}`,
+      );
       before = mistake === undefined ? answer : undefined;
     }
   }

@@ -81,6 +81,14 @@ describe("init", () => {
     });
   });
 
+  it("ends what it says of an answer with one full stop", async () => {
+    const said: string[] = [];
+    const answers = ["postgres://u:p@127.0.0.1:1/d", "data"];
+    const ask = async () => answers.shift() ?? "";
+    await askOperator({ ...options, url: "http://h:1", model: "m" }, { ask, tell: (line) => said.push(line) }, true);
+    expect(said).toEqual([expect.stringMatching(/name are right\. Answer anew/)]);
+  });
+
   it("asks for no key where the model is one's own", async () => {
     await init({ ...options, modelUrl: "http://127.0.0.1:1234/v1" });
     expect((await loadConfig(configFile(), {})).model.apiKey).toBeUndefined();

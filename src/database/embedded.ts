@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { chmod, mkdir, rename, rm } from "node:fs/promises";
+import { access, chmod, constants, mkdir, rename, rm } from "node:fs/promises";
 import { Duplex } from "node:stream";
 import { Worker } from "node:worker_threads";
 import { messageOf, UserError } from "../lib/errors.ts";
@@ -38,11 +38,16 @@ export async function openEmbedded(dir: string, onBegun: () => void = () => {}):
   const unlock = await lockDirectory(dir);
   const dataDir = `${dir}/postgres`;
   if (!existsSync(dataDir)) await initialise(dataDir);
-  // Without this file PGlite would take the folder for a new one, and write over what is left in it.
-  else if (!existsSync(`${dataDir}/PG_VERSION`)) {
+  await access(`${dataDir}/PG_VERSION`, constants.R_OK | constants.W_OK).catch(async (error: unknown) => {
     await unlock();
-    throw damaged(dir, "PG_VERSION is missing");
-  }
+    // Without this file PGlite would take the folder for a new one, and write over what is left in it.
+    if (error instanceof Error && "code" in error && error.code === "ENOENT")
+      throw damaged(dir, "PG_VERSION is missing");
+    throw new UserError(
+      `database.dir: ${dataDir} cannot be opened (${messageOf(error)}). Give it to the user that runs Clevernet: ` +
+        `chown -R USER ${dir}`,
+    );
+  });
   // PGlite makes files that everybody may write: the folder keeps them to the user that runs us.
   await chmod(dataDir, 0o700);
   const worker = startWorker(dataDir);

@@ -1,6 +1,7 @@
 import { mkdir, readlink, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../lib/clock.ts";
+import { messageOf, UserError } from "../lib/errors.ts";
 import { commandLine } from "./program.ts";
 
 /**
@@ -9,7 +10,9 @@ import { commandLine } from "./program.ts";
  * @param tell hears of whom it waits for
  */
 export const oneAtATime = async (dir: string, tell: (line: string) => void, work: () => Promise<void>) => {
-  await mkdir(dir, { recursive: true });
+  await mkdir(dir, { recursive: true }).catch((error: unknown) => {
+    throw new UserError(`${dir} cannot be made (${messageOf(error)}). Let XDG_CACHE_HOME name a folder that can.`);
+  });
   const lock = join(dir, "demo.lock");
   for (let told = false; !(await place(lock)); ) {
     const holder = await readlink(lock).catch(() => "");

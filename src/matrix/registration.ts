@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { stringify } from "yaml";
+import { isMap, stringify } from "yaml";
 import { z } from "zod";
 import { messageOf, UserError } from "../lib/errors.ts";
 import { digest, secret } from "../lib/ids.ts";
@@ -138,15 +138,20 @@ export const writeRegistration = async (file: string, registration: Registration
 /** Gives the file new tokens and leaves everything else in it, its comments, owner and mode as they are. */
 export const rotateTokens = async (file: string): Promise<void> => {
   const document = parseYaml(await readText(file), file);
+  if (!isMap(document.contents)) throw new UserError(`${file}: found no registration in it. ${remedy}`);
   document.set("as_token", secret());
   document.set("hs_token", secret());
-  await writeFile(file, document.toString());
+  await writeFile(file, document.toString()).catch((error: unknown) => {
+    throw new UserError(`${file} cannot be written (${messageOf(error)}). Do this as a user that may.`);
+  });
 };
+
+const remedy =
+  "Copy it from where the homeserver reads it, or make all files anew in another folder: npm run clevernet -- init --dir DIR";
 
 const readText = (file: string): Promise<string> =>
   readFile(file, "utf8").catch((error: unknown) => {
-    const remedy = "Copy it from where the homeserver reads it, or make all files anew in another folder";
-    throw new UserError(`${file} cannot be read (${messageOf(error)}). ${remedy}: npm run clevernet -- init --dir DIR`);
+    throw new UserError(`${file} cannot be read (${messageOf(error)}). ${remedy}`);
   });
 
 /** The device under which the bot sends: the same as long as the tokens are. */

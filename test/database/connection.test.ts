@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -263,6 +263,16 @@ describe("the folder of the embedded database", () => {
       await database.close();
     }
   }, 60_000);
+
+  it("is not called damaged where it is only closed to us", async () => {
+    await mkdir(join(dir, "postgres"));
+    // Whoever runs this may read everything; nobody can read this.
+    await symlink("PG_VERSION", join(dir, "postgres", "PG_VERSION"));
+    const error = String(await openDatabase({ dir }).catch((thrown: unknown) => thrown));
+    expect(error).toMatch(/^UserError: database.dir: .*postgres cannot be opened .*chown -R USER/);
+    expect(error).not.toContain("damaged");
+    expect(await readdir(dir)).toEqual(["postgres"]);
+  });
 
   it("is free again when it was closed", async () => {
     const unlock = await lockDirectory(dir);

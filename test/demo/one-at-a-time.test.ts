@@ -1,8 +1,9 @@
-import { lstat, mkdtemp, rm, symlink } from "node:fs/promises";
+import { lstat, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { oneAtATime } from "../../src/demo/one-at-a-time.ts";
+import { UserError } from "../../src/lib/errors.ts";
 
 let dir: string;
 let lock: string;
@@ -24,6 +25,11 @@ describe("one demo at a time", () => {
       });
       expect(done).toBe(true);
     }
+  });
+
+  it("says which folder it needs", async () => {
+    await writeFile(join(dir, "file"), "");
+    await expect(oneAtATime(join(dir, "file", "cache"), silent, async () => {})).rejects.toThrow(UserError);
   });
 
   it("is given back by work that fails", async () => {

@@ -68,6 +68,12 @@ describe("registration", () => {
     expect(lines[2]).toContain("hs_token: ");
   });
 
+  it.each(["", "text", "- a list"])("is not rotated where it is none: %j", async (text) => {
+    await writeFile(file, text);
+    await expect(rotateTokens(file)).rejects.toThrow("found no registration");
+    expect(await readFile(file, "utf8")).toBe(text);
+  });
+
   it("is usable after the example's tokens were rotated, with its comments", async () => {
     const example = await readFile(join(import.meta.dirname, "../../registration.yaml"), "utf8");
     await writeFile(file, example, { mode: 0o640 });
