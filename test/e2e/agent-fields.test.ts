@@ -10,8 +10,8 @@ import type { Message, TestUser } from "../support/user.ts";
 
 const bot = "@clevernet:clevernet.test";
 const file = "agents:/helper/long.txt";
-const persona = "agents:/helper/other-persona.md";
-const pad = "agents:/helper/pad.txt";
+const persona = "agents:/personas/agent.md";
+const pad = "agents:/scratchpad.txt";
 
 describe("a field of agent.json that is changed while the bridge runs", () => {
   let stage: Stage;
