@@ -16,7 +16,8 @@ import { Past } from "../database/past.ts";
 import { type DeskFile, type DeskRows, type Reading, type Seat, type WindowRow, Windows } from "../database/windows.ts";
 import type { EventId, RoomId } from "../lib/ids.ts";
 import { parse } from "../lmml/parse.ts";
-import { formatPath, parsePath, type ShareName } from "../vfs/path.ts";
+import { textTypeOf } from "../vfs/content.ts";
+import { type FilePath, formatPath, parsePath, type ShareName } from "../vfs/path.ts";
 import type { Store } from "../vfs/store.ts";
 import { type Agent, personaPath } from "./agent.ts";
 import type { Guide, Guides } from "./guides.ts";
@@ -125,7 +126,8 @@ export class Desks {
       windows: await Promise.all(opened.map(async (row) => viewOf(agent, row, await this.material(agent, row, files)))),
       changes,
       persona: fileView(persona, "persona"),
-      scratchpad: fileView(pad[0], "scratchpad"),
+      // Also where nobody has written it yet: the agent is to know where it is.
+      scratchpad: fileView(pad[0], "scratchpad") ?? unwritten(pad[0], changes.get("scratchpad")),
       guides: this.#guides.of(agent, files),
       sources: shown.flatMap(({ sources }) => sources),
       taint: [
@@ -207,6 +209,9 @@ const agentFiles = (agent: Agent) => ({
   persona: parsePath(personaPath(agent)),
   pad: agent.settings.scratchPadFile === null ? [] : [parsePath(agent.settings.scratchPadFile)],
 });
+
+const unwritten = (file: FilePath | undefined, window: WindowChange | undefined): FileView | undefined =>
+  file && { path: formatPath(file), contentType: textTypeOf(file.path), text: "", window };
 
 const keyOf = ({ share, path, version }: { share: string; path: string; version: number }): string =>
   `${share}:${path}@${version}`;

@@ -28,9 +28,12 @@ export const extensionOf = (name: string, { contentType, text }: Content): strin
   return (fits ? own : "") || extension(contentType) || "bin";
 };
 
-const textOf = (name: string, text: string): Content => {
+const textOf = (name: string, text: string): Content => ({ contentType: textTypeOf(name), text, binary: null });
+
+/** The type of a text in a file of this name. */
+export const textTypeOf = (name: string): string => {
   const named = lookup(name);
-  return { contentType: named && isTextType(named) ? named : "text/plain", text, binary: null };
+  return named && isTextType(named) ? named : "text/plain";
 };
 
 /** Whether content of this type is text; some formats of text are registered as `application/` or `image/`. */
