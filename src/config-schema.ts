@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { each } from "./agent/budget.ts";
-import { actorKind, levels } from "./agent/permissions.ts";
+import { isActor, levels } from "./agent/permissions.ts";
 import { type AgentSettings, agentFields, budgetLimit, refusedAgentFields, text } from "./agent/settings.ts";
 import type { AgentName, RoomId, UserId } from "./lib/ids.ts";
 import { isAgentName, isRoomId, isServerName, isUserId } from "./lib/matrix-id.ts";
@@ -56,10 +56,6 @@ const fileMegabytes = "a whole number of megabytes from 1 to 16";
 const mediaSection = section({
   maxMegabytes: z.int(fileMegabytes).min(1, fileMegabytes).max(16, fileMegabytes).default(16),
 });
-
-/** A name without a dot, a colon or an `@` is more likely somebody's display name than a homeserver. */
-const isActor = (key: string): boolean =>
-  actorKind(key) !== undefined && (actorKind(key) !== "server" || /[.:]|^localhost$/.test(key));
 
 const megabytes = "a whole number of megabytes, 1 or more";
 const filesSection = section({ quotaMegabytes: z.int(megabytes).min(1, megabytes).default(256) });

@@ -74,8 +74,8 @@ export async function wireControl(parts: Parts) {
       .filter(({ actor, level }) => levels.get(actor) !== level)
       .map(({ actor, level }) => `permission of ${actor}: ${levels.get(actor) ?? "nothing"} → ${level ?? "nothing"}`);
     const gone = before
-      .filter(({ actor }) => !after.some((row) => row.actor === actor))
-      .map(({ actor, level }) => `permission of ${actor}: ${level ?? "nothing"} → nothing`);
+      .filter(({ actor, level }) => level !== null && !after.some((row) => row.actor === actor))
+      .map(({ actor, level }) => `permission of ${actor}: ${level} → nothing`);
     const known = new Set((await directory.table.all()).map(({ name }) => name));
     const made: string[] = [];
     for (const seed of agents) {

@@ -1,5 +1,6 @@
 import { access, constants, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { isActor } from "./agent/permissions.ts";
 import { configSchema } from "./config-schema.ts";
 import { messageOf, UserError } from "./lib/errors.ts";
 import { isUserId, splitUserId } from "./lib/matrix-id.ts";
@@ -125,7 +126,8 @@ const configText = async (options: InitOptions) => {
       ? { apiKey: `\${OPENROUTER_API_KEY}` }
       : {};
   for (const [setting, value] of Object.entries({ baseUrl, name, ...key })) document.setIn(["model", setting], value);
-  document.set("permissions", document.createNode({ [admin]: "admin", [serverName]: "chat" }));
+  const everybody = isActor(serverName) ? serverName : `@*:${serverName}`;
+  document.set("permissions", document.createNode({ [admin]: "admin", [everybody]: "chat" }));
   const written: unknown = document.toJS();
   const result = configSchema.safeParse({ ...document.toJS(), model: { baseUrl, name } });
   if (result.success) return { text: document.toString({ lineWidth: 0 }), serverName, url: result.data.bridge.url };

@@ -35,6 +35,11 @@ describe("init", () => {
     expect(await readRegistration(config.registration, terms)).toMatchObject({ id: "clevernet" });
   });
 
+  it("makes files that can be read where the homeserver's name has no dot", async () => {
+    await init({ ...options, admin: "@mia:synapse" });
+    expect((await loaded()).permissions).toEqual({ "@mia:synapse": "admin", "@*:synapse": "chat" });
+  });
+
   it("keeps a comment on every setting", async () => {
     await init(options);
     const text = await readFile(configFile(), "utf8");

@@ -22,6 +22,13 @@ export const actorKind = (actor: string): ActorKind | undefined => {
   return isServerName(actor) ? "server" : undefined;
 };
 
+/**
+ * Whether a permission may be given to it. A name without a dot, a colon or an `@` is more likely somebody's display
+ * name than a homeserver.
+ */
+export const isActor = (text: string): boolean =>
+  actorKind(text) !== undefined && (actorKind(text) !== "server" || /[.:]|^localhost$/.test(text));
+
 export const includesLevel = (level: Level, needed: Level): boolean => levels.indexOf(level) >= levels.indexOf(needed);
 
 export const higher = (one: Level, other: Level): Level => (includesLevel(one, other) ? one : other);

@@ -1,14 +1,12 @@
 import { z } from "zod";
 import { changeText } from "../agent/change.ts";
 import { defineCommand, noInput } from "../agent/command.ts";
-import { actorKind, type Level, levels } from "../agent/permissions.ts";
+import { actorKind, isActor, type Level, levels } from "../agent/permissions.ts";
 
+const expected = 'a user id such as @you:example.org, a pattern such as "@*:example.org", a homeserver, or a room id';
 const actor = z
   .string()
-  .refine(
-    (text) => actorKind(text) !== undefined,
-    'a user id such as @you:example.org, a pattern such as "@*:example.org", a homeserver, or a room id',
-  )
+  .refine((text) => actorKind(text) !== undefined, expected)
   .describe("Whom it is for: a user id, a pattern of user ids, a homeserver, or a room id whose members are meant");
 
 export const commands = [
@@ -35,7 +33,10 @@ export const commands = [
     description: "Gives somebody a level, at once; the configuration does not change it any more.",
     where: "control",
     level: "admin",
-    input: z.object({ actor, level: z.enum(levels, `one of ${levels.join(", ")}`).describe(levels.join(", ")) }),
+    input: z.object({
+      actor: actor.refine(isActor, expected),
+      level: z.enum(levels, `one of ${levels.join(", ")}`).describe(levels.join(", ")),
+    }),
     run: async (given, { event, rights }) =>
       changeText(await rights.set(given.actor, given.level, { key: event.eventId, actor: event.sender })),
   }),

@@ -13,7 +13,7 @@ export const commands = [
       const listed = await rooms.list(roomsMost);
       const lines = listed.map(({ roomId, kind, name, agents, humans }) => {
         const what = kind === "chat" ? agents.join(", ") || "the bot alone" : `${kind} room`;
-        return `- \`${roomId}\`${name === null ? "" : ` “${name}”`}: ${what}; ${humans} people`;
+        return `- \`${roomId}\`${name === null ? "" : ` “${name}”`}: ${what}; ${humans} ${humans === 1 ? "person" : "people"}`;
       });
       const rest = (listed[0]?.total ?? 0) - listed.length;
       return [...lines, ...(rest > 0 ? [`… and ${rest} more`] : [])].join("\n") || "No agent is in any room.";

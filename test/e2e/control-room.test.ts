@@ -150,6 +150,10 @@ describe("the control room", () => {
       expect(second).toContain("was not carried out");
     });
 
+    it("is given to no display name", async () => {
+      expect(await command("!permission set Mia chat")).toContain('actor: found "Mia", expected a user id');
+    });
+
     it("never takes away the last admin", async () => {
       expect(await command(`!permission remove ${admin.id}`)).toContain("is the last who is named an admin");
       expect(await command("!permission list")).toContain(`\`${admin.id}\`: admin (configuration)`);
@@ -267,6 +271,12 @@ describe("the control room", () => {
       await expectPong(room);
       expect(await command("!status", { by: ann, where: room })).toContain("model: another");
       expect(await command(`!permission list`)).toContain(`\`${ann.id}\`: chat (@admin`);
+    });
+
+    it("tells nothing of a permission that was given and taken away by hand", async () => {
+      await command("!permission set @mia:clevernet.test chat");
+      await command("!permission remove @mia:clevernet.test");
+      expect(await command("!reload")).not.toContain("mia");
     });
 
     it("refuses a file with mistakes, with the reason, and the last good one stays", async () => {
