@@ -1,3 +1,4 @@
+import { markerOf, openFence } from "../lib/fence.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import { eventTime } from "./time.ts";
@@ -29,6 +30,12 @@ const fenced = (text: string): string => {
   return `${fence}xml\n${text}\n${fence}`;
 };
 
+/** The text with the end of the code block that it leaves open. */
+const closed = (text: string): string => {
+  const fence = markerOf(openFence(text));
+  return fence === "" ? text : `${text}\n${fence}`;
+};
+
 /** An entry of the ephemeris with the sub-agents whose it is, from the outermost: `planner/clerk`. */
 interface ThoughtsRoomEntry {
   readonly entry: Element;
@@ -43,7 +50,7 @@ export const thoughtsRoomText = (displayName: string, userId: string, entries: r
   entries
     .flatMap(({ entry, subAgent }, index) => {
       const who = `${[displayName, ...(subAgent?.split("/") ?? [])].join(" / ")} (${userId}):`;
-      if (entry.name === "thought" && typeof entry.children === "string") return `${who} ${entry.children}`;
+      if (entry.name === "thought" && typeof entry.children === "string") return closed(`${who} ${entry.children}`);
       const goesOn = (entries[index - 1]?.subAgent ?? null) === subAgent;
       return goesOn ? fenced(render(entry)) : [who, fenced(render(entry))];
     })

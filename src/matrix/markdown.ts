@@ -1,3 +1,4 @@
+import { markerOf, openFence } from "../lib/fence.ts";
 import type { EventId, UserId } from "../lib/ids.ts";
 import { markdownIt, renderTokens, type Token } from "./html.ts";
 import { relatesTo, type ThreadPlace } from "./relation.ts";
@@ -130,18 +131,3 @@ const cutAt = (text: string, room: number): number => {
   const splitsCharacter = (text.codePointAt(room - 1) ?? 0) > 0xffff;
   return splitsCharacter ? room - 1 : room;
 };
-
-/** The line that opened the code block in which the text ends, or "" (fences outside of lists and quotations). */
-const openFence = (text: string, longest: number): string => {
-  let open = "";
-  for (const line of text.split("\n")) {
-    const marker = markerOf(line);
-    if (marker === "") continue;
-    if (open === "") open = line.length <= longest ? line : marker;
-    else if (line.trim() === marker.trim() && marker.trim().startsWith(markerOf(open).trim())) open = "";
-  }
-  return open.length <= longest ? open : "";
-};
-
-/** Indentation and fence with which a line opens or closes a code block, or "". */
-const markerOf = (line: string): string => /^ {0,3}(?:`{3,}(?=[^`]*$)|~{3,})/.exec(line)?.[0] ?? "";

@@ -88,3 +88,21 @@ test("nothing in a call or result gets out of its code block", () => {
     }),
   );
 });
+
+test("a thought that leaves a code block open, outside of lists and quotations, takes in nothing that comes after it", () => {
+  const line = fc.constantFrom("```", "````", "~~~", "```js", "  ```", "`` ` ``", "``` `x`", "words", "");
+  const content = "```\n# Not a heading\n```";
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 8 }), (lines) => {
+      const entries = [thought(at, lines.join("\n")), functionResult("fc1", content)];
+      const text = thoughtsRoomText(
+        "A",
+        "@a:b",
+        entries.map((entry) => ({ entry, subAgent: null })),
+      );
+      const last = new MarkdownIt().parse(text, {}).at(-1);
+      expect([last?.type, last?.content]).toEqual(["fence", `${render(functionResult("fc1", content))}\n`]);
+    }),
+    { numRuns: 1_000 },
+  );
+});
