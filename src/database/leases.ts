@@ -42,6 +42,8 @@ export interface Leases {
   ): Promise<void>;
   /** Calls `look` whenever another process may have left something behind, or word of it may have been missed. */
   onChange(look: () => void): void;
+  /** Calls `look` when rooms or agents came to this process: what was missed there nobody may have looked for. */
+  onGain(look: () => void): void;
 }
 
 /** For a process that is the only one. */
@@ -55,6 +57,7 @@ const everything: Omit<Leases, "session"> = {
   mine: (_work, keys) => keys,
   serve: async (_work, take, pending) => take(await pending()),
   onChange() {},
+  onGain() {},
 };
 
 /** So long after it asked a process counts on the lease that it got: by no clock that could be set. */
@@ -87,6 +90,7 @@ class SharedLeases implements Leases {
   readonly session: string;
   readonly #stopped = new AbortController();
   #looks: (() => void)[] = [];
+  readonly #gains: (() => void)[] = [];
   #held = new Set<number>();
   /** Not worked on any more, and given back with the next renewal. */
   #leaving: number[] = [];
@@ -146,6 +150,10 @@ class SharedLeases implements Leases {
     this.#looks.push(look);
   }
 
+  onGain(look: () => void): void {
+    this.#gains.push(look);
+  }
+
   async start(): Promise<void> {
     await this.#shards.enter();
     await this.#renew();
@@ -190,9 +198,11 @@ class SharedLeases implements Leases {
     this.#leaving = held.slice(fair);
     this.#trustedUntil = asked + trustMs;
     this.#report(before.size, others, replaced);
-    const changed = others !== this.#others || [...this.#held].some((shard) => !before.has(shard));
+    const gained = [...this.#held].some((shard) => !before.has(shard));
+    const changed = gained || others !== this.#others;
     this.#others = others;
     this.#replaced = replaced;
+    if (gained) for (const look of this.#gains) look();
     if (!changed && (this.alone || asked - this.#lookedAt < lookEveryMs)) return;
     this.#lookedAt = asked;
     for (const look of this.#looks) look();

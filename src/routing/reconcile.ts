@@ -15,6 +15,8 @@ import { asIncoming } from "./intake.ts";
 import { answerInvite } from "./invite.ts";
 
 const everyMs = 15 * 60_000;
+/** A sweep that failed is made again after this. */
+const againAfterMs = 30_000;
 /** Agents are swept one after the other with this pause, so that the homeserver has time for people. */
 const pauseMs = 20;
 
@@ -44,13 +46,15 @@ export class Reconciler {
   readonly #stopped = new AbortController();
   #running: Promise<void> | undefined;
   #again = false;
+  #waiting: Promise<void> | undefined;
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts;
   }
 
-  /** Sweeps now, and from then on regularly. */
+  /** Sweeps now, whenever more is ours, and regularly. */
   start(): void {
+    this.#parts.leases.onGain(() => void this.sweep());
     void this.sweep();
     void this.#repeat();
   }
@@ -92,6 +96,7 @@ export class Reconciler {
 
   async #sweepAll(): Promise<void> {
     const { clock, directory, leases, log, rooms } = this.#parts;
+    if (this.#stopped.signal.aborted) return;
     try {
       const control = await rooms.controlRoom();
       if (control !== undefined && leases.holds(control)) await this.#sweepRoom(control);
@@ -105,7 +110,15 @@ export class Reconciler {
         await clock.sleep(pauseMs, this.#stopped.signal);
       }
     } catch (error) {
-      if (!this.#stopped.signal.aborted) log.warn(`the sweep stopped and is tried again later: ${messageOf(error)}`);
+      if (this.#stopped.signal.aborted) return;
+      log.warn(`the sweep failed and is made again in ${againAfterMs / 1_000} s: ${messageOf(error)}`);
+      this.#waiting ??= clock.sleep(againAfterMs, this.#stopped.signal).then(
+        () => {
+          this.#waiting = undefined;
+          void this.sweep();
+        },
+        () => {},
+      );
     }
   }
 

@@ -61,6 +61,20 @@ it("an agent whose sweep the homeserver refuses keeps no other from theirs", asy
   push.lift();
 });
 
+it("a sweep in which the homeserver fails is made again within a minute", async () => {
+  const room = await stage.directRoom(ann);
+  await quiet(stage.toBridge);
+  await stage.bridge.stop();
+  await ann.say(room, "late");
+  const push = stage.toBridge.respond({ status: 503 }, { when: isTransaction });
+  const failure = { status: 500, body: { errcode: "M_UNKNOWN", error: "Internal server error" } };
+  const sweep = stage.toHomeserver.respond(failure, { when: asks("helper", "/sync"), times: 1 });
+  await stage.bridge.start();
+  await sweep.reached();
+  await ann.waitForMessage(room, ({ body }) => body === answerTo("late"), { within: 60_000 });
+  push.lift();
+}, 120_000);
+
 it("an agent that is gone before it has read the room that it came to holds nothing up there", async () => {
   const room = await stage.room(ann, [], ["helper"]);
   const reading = stage.toHomeserver.hold({ when: asks("short", `${room}/state`) });

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { shardCount, shardOf } from "../../src/database/shards.ts";
 import { answerEach, answerTo } from "../support/answers.ts";
-import { count } from "../support/faults.ts";
+import { count, isTransaction, quiet } from "../support/faults.ts";
 import { isCard, isResult, obey } from "../support/obedient.ts";
 import { eventually } from "../support/poll.ts";
 import { newMessages } from "../support/scripted-model.ts";
@@ -144,6 +144,26 @@ describe("two processes on one database, whose wall clocks are two days apart", 
     await talking;
     await answersAre(texts);
   }, 180_000);
+
+  it("what the homeserver has forgotten is found by whoever takes over from a process that died", async () => {
+    await both();
+    const [room = ""] = rooms;
+    const [row] = await stage.query<{ name: string }>(
+      `select name from shards where shard = ${shardOf(stage.agentId())}`,
+    );
+    const holder = stage.bridges.find(({ url }) => row?.name.endsWith(`:${new URL(url).port}`));
+    await quiet(stage.toBridge);
+    const push = stage.toBridge.hold({ when: isTransaction });
+    await ann.say(room, "under way");
+    await push.reached();
+    await ann.say(room, "forgotten");
+    await holder?.kill();
+    await stage.homeserver.synapse.kill();
+    stage.toBridge.cut();
+    push.lift();
+    await stage.homeserver.synapse.restart();
+    await ann.waitForMessage(room, ({ body }) => body === answerTo("forgotten"), { within: 60_000 });
+  }, 120_000);
 
   describe("!reload", () => {
     const bot = "@clevernet:clevernet.test";
