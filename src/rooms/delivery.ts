@@ -10,6 +10,7 @@ import { about, type Log } from "../lib/log.ts";
 import { Mailbox } from "../lib/mailbox.ts";
 import { render } from "../lmml/render.ts";
 import { HomeserverError, type MatrixClient, type Sender } from "../matrix/client.ts";
+import { inlineCode } from "../matrix/markdown.ts";
 import { relatingTo } from "../matrix/relation.ts";
 import { InHand } from "./in-hand.ts";
 import { uploadFiles, uploadText } from "./upload.ts";
@@ -166,10 +167,10 @@ export class Delivery {
           this.#parts.clock.now(),
           `Something of yours for the room ${row.roomId} was refused by the homeserver and will not be sent: ${messageOf(error)}`,
         );
-        onWoken(await outbox.failed(row, error.message, render(told)));
+        onWoken(await outbox.failed(row, messageOf(error), render(told)));
         onSettled("failed");
         this.#parts.tellOperators(
-          `The homeserver refuses what ${row.sender} sends into ${row.roomId} (${row.kind}), and it was given up: ${error.message}`,
+          `The homeserver refuses what ${row.sender} sends into ${row.roomId} (${row.kind}), and it was given up: ${inlineCode(messageOf(error))}`,
           `refused ${row.sender} ${row.roomId} ${row.kind} ${error.errcode}`,
         );
         return true;

@@ -197,19 +197,23 @@ describe("while it runs", () => {
     await sayThree("silence", (proxy, room) => proxy.holdAnswer({ when: sendsTo(room), times: 1 }));
   }, 120_000);
 
-  it("what is refused for good is given up, told to the agent, and holds nothing up", async () => {
+  it.each([
+    ["in plain words", "not here"],
+    ["in no words for a table", "not\0 here \ud83d"],
+  ])("what is refused for good, %s, is given up, told to the agent, and holds nothing up", async (how, error) => {
+    const question = `what happened ${how}?`;
     const room = await stage.directRoom(ann);
     stage.model
-      .on("refused", (request) => [say(request, room, "no"), say(request, room, "yes", { final: true })])
-      .on("what happened?", answerEach);
-    const forbidden = { status: 403, body: { errcode: "M_FORBIDDEN", error: "not here" } };
+      .on(`refused ${how}`, (request) => [say(request, room, "no"), say(request, room, "yes", { final: true })])
+      .on(question, answerEach);
+    const forbidden = { status: 403, body: { errcode: "M_FORBIDDEN", error } };
     stage.toHomeserver.respond(forbidden, { when: sendsTo(room), times: 1 });
-    await ann.say(room, "refused");
+    await ann.say(room, `refused ${how}`);
     await ann.waitForMessage(room, ({ body }) => body === "yes");
-    await ann.say(room, "what happened?");
-    const { body } = await stage.model.request("what happened?");
+    await ann.say(room, question);
+    const { body } = await stage.model.request(question);
     expect(JSON.stringify(body)).toContain("M_FORBIDDEN");
     await stage.check();
-    expect(await saidIn(ann, room)).toEqual(["refused", "yes", "what happened?", answerTo("what happened?")]);
+    expect(await saidIn(ann, room)).toEqual([`refused ${how}`, "yes", question, answerTo(question)]);
   });
 });

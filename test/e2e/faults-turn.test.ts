@@ -107,6 +107,7 @@ describe("a model that fails", () => {
   it.each<[string, Reply, number]>([
     ["402", { status: 402 }, 1],
     ["429 for an hour", { status: 429, headers: { "retry-after": "3600" } }, 1],
+    ["400 in words that no database can store", { status: 400, error: "no\0, half of \ud83d" }, 1],
     ["500 for ever", { status: 500 }, 5],
     ["cut for ever", ["half an answer", { cut: true }], 5],
   ])(
