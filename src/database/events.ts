@@ -115,7 +115,10 @@ export class Events {
   async positionBefore(roomId: RoomId, position: number): Promise<number> {
     const [row] = await this.#database.run(
       (sql) => sql<{ position: number | null }[]>`
-        select max(position) as position from events where room_id = ${roomId} and position < ${position}`,
+        select greatest(
+          (select max(position) from events where room_id = ${roomId} and position < ${position} and shown),
+          (select max(position) from events where room_id = ${roomId} and position < ${position} and not shown)
+        ) as position`,
     );
     return row?.position ?? 0;
   }
@@ -126,7 +129,7 @@ export class Events {
       (sql) => sql`
         select 1 from wakes w join events e on e.event_id = w.event_id
         where w.agent = ${agent} and w.room_id = ${event.roomId} and w.turn_id is not null
-          and e.sender = ${event.sender} and e.position > ${event.position} limit 1`,
+          and e.sender = ${event.sender} and e.room_id = ${event.roomId} and e.position > ${event.position} and e.shown limit 1`,
     );
     return rows.length > 0;
   }
@@ -177,10 +180,14 @@ export class Events {
   async spokeIn(roomId: RoomId, threadId: EventId, sender: UserId): Promise<boolean> {
     const rows = await this.#database.run(
       (sql) => sql`
-        select 1 from events
-        where room_id = ${roomId} and shown and sender = ${sender}
-          and (event_id = ${threadId} or (content->'m.relates_to'->>'rel_type' = 'm.thread' and content->'m.relates_to'->>'event_id' = ${threadId}))
-        limit 1`,
+        with theirs as materialized (
+          select room_id, shown from events where event_id = ${threadId} and sender = ${sender}
+          union all
+          select room_id, shown from events
+          where content->'m.relates_to'->>'rel_type' = 'm.thread' and content->'m.relates_to'->>'event_id' = ${threadId}
+            and sender = ${sender}
+        )
+        select 1 from theirs where room_id = ${roomId} and shown limit 1`,
     );
     return rows.length > 0;
   }

@@ -147,8 +147,13 @@ export class Rooms {
     await this.#database.run(
       (sql) => sql`
         with absence as (
-          select coalesce(max(position), 0) as began from events
-          where room_id = ${roomId} and position < ${position} and source <> 'history'
+          select greatest(0, (
+            select max(position) from events
+            where room_id = ${roomId} and position < ${position} and source <> 'history' and shown
+          ), (
+            select max(position) from events
+            where room_id = ${roomId} and position < ${position} and source <> 'history' and not shown
+          )) as began
         ), members as (
           insert into members (room_id, user_id, membership, display_name, direct, kind, position, joined_position)
           select ${roomId}, m."userId", m.membership, m."displayName", false, m.kind, ${position}::float8,
