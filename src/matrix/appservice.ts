@@ -76,6 +76,8 @@ export async function createApplicationService(options: ApplicationServiceOption
 
 class DurableAppService extends AppService {
   readonly #app = express();
+  /** Requests that are not answered yet. */
+  readonly #open = new Set<http.ServerResponse>();
   #server: http.Server | undefined;
 
   constructor(options: ApplicationServiceOptions) {
@@ -109,6 +111,10 @@ class DurableAppService extends AppService {
 
   override listen(port: number, host: string, backlog: number): Promise<void> {
     const server = http.createServer(this.#app);
+    server.on("request", (_request, response) => {
+      this.#open.add(response);
+      response.once("close", () => this.#open.delete(response));
+    });
     server.keepAliveTimeout = 65_000;
     this.#server = server;
     return new Promise((resolve, reject) => {
@@ -130,10 +136,15 @@ class DurableAppService extends AppService {
   override async close(): Promise<void> {
     const server = this.#server;
     if (!server) return;
-    await new Promise<void>((resolve) => {
+    const closed = new Promise<void>((resolve) => {
       server.close(() => resolve());
-      server.closeIdleConnections();
     });
+    await Promise.all(
+      [...this.#open].map((response) => new Promise<void>((resolve) => response.once("close", resolve))),
+    );
+    // Whoever keeps a connection for what comes next would hold us up for as long as it may be kept.
+    server.closeAllConnections();
+    await closed;
   }
 }
 
