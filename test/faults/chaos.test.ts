@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { answerTo } from "../support/answers.ts";
+import { answerOwn, dice, goWrong, insist, keepUp } from "../support/chaos.ts";
+import { count } from "../support/faults.ts";
+import { Stage } from "../support/stage.ts";
+import type { TestUser } from "../support/user.ts";
+
+interface Place {
+  readonly room: string;
+  readonly people: readonly TestUser[];
+  readonly agent: string;
+  readonly asked: string[];
+}
+
+describe.each([
+  ["embedded", 1],
+  ["postgres", 2],
+] as const)("on the %s database", (database, processes) => {
+  it.each([1, 2, 3])(
+    "whatever goes wrong, everything is answered once, and nothing is left over (seed %i)",
+    async (seed) => {
+      const stage = await Stage.set({ database, processes, agents: { helper: {}, scribe: {} } });
+      try {
+        stage.model.onEvery(answerOwn(dice(seed)));
+        const [ann, ben] = [await stage.user("ann"), await stage.user("ben")];
+        for (const bridge of stage.bridges) await bridge.start();
+        const places: Place[] = [
+          { room: await stage.room(ann, [ben], ["helper"]), people: [ann, ben], agent: "helper", asked: [] },
+          { room: await stage.room(ben, [ann], ["scribe"]), people: [ben], agent: "scribe", asked: [] },
+          { room: await stage.directRoom(ann), people: [ann], agent: "helper", asked: [] },
+        ];
+        const ask = async ({ agent, room, asked }: Place, person: TestUser) => {
+          const body = `${asked.length + 1} for ${stage.agentId(agent)}`;
+          asked.push(body);
+          await insist(person, room, { body, "m.mentions": { user_ids: [stage.agentId(agent)] } });
+          return answerTo(body);
+        };
+        const ended = new AbortController();
+        const talk = async (place: Place, person: TestUser) => {
+          while (!ended.signal.aborted) {
+            await ask(place, person);
+            await sleep(500 + Math.random() * 2_000);
+          }
+        };
+        const talking = places.flatMap((place) => place.people.map((person) => talk(place, person)));
+        const running = stage.bridges.map((bridge) => keepUp(bridge, ended.signal));
+        await goWrong(stage, dice(seed), 45_000).finally(() => ended.abort());
+        await Promise.all([...talking, ...running]);
+        for (const place of places) {
+          for (const person of place.people) {
+            const answer = await ask(place, person);
+            await person.waitForMessage(place.room, ({ body }) => body === answer, { within: 150_000 });
+          }
+        }
+
+        await stage.check();
+        // What was found late is not answered where something newer has been.
+        const late = await stage.query<{ answer: string }>(
+          "select 'answer to ' || (content->>'body') as answer from events where source = 'sweep' and content->>'body' like '% for %'",
+        );
+        for (const { room, people, asked } of places) {
+          const said = ((await people[0]?.messages(room)) ?? []).map(({ body }) => body);
+          const answers = said.filter((body) => body.startsWith("answer to "));
+          expect(new Set(answers).size).toBe(answers.length);
+          const missing = asked.map(answerTo).filter((answer) => !answers.includes(answer));
+          expect(late.map(({ answer }) => answer)).toEqual(expect.arrayContaining(missing));
+        }
+        expect(await count(stage, "turns where state <> 'done'")).toBe(0);
+        expect(await count(stage, "steps where state <> 'done'")).toBe(0);
+        expect(await count(stage, "reservations")).toBe(0);
+        const paid = "exists (select 1 from usage u where u.turn_id = s.turn_id and u.n = s.n)";
+        expect(await count(stage, `steps s where name not like 'call %' and not ${paid}`)).toBe(0);
+      } finally {
+        await stage.strike();
+      }
+    },
+  );
+});

@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { answerTo } from "./answers.ts";
+import type { BridgeProcess } from "./bridge-process.ts";
+import type { Fault } from "./http-proxy.ts";
+import { eventually } from "./poll.ts";
+import { type ModelRequest, newMessages, type Step, say } from "./scripted-model.ts";
+import { agentOf, roomOf } from "./sight.ts";
+import type { Stage } from "./stage.ts";
+import type { TestUser } from "./user.ts";
+
+/** Numbers from 0 to 1, the same for the same seed. */
+export function dice(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** After up to half a second the agent answers each question that names it, and says nothing to others. */
+export const answerOwn = (roll: () => number) =>
+  async function* (request: ModelRequest): AsyncGenerator<Step> {
+    yield { wait: sleep(roll() * 500) };
+    const own = newMessages(request).filter(({ body }) => body.endsWith(` for ${agentOf(request)}`));
+    if (own.length === 0) yield "nothing for me";
+    for (const [index, { body }] of own.entries())
+      yield say(request, roomOf(request), answerTo(body), { final: index === own.length - 1 });
+  };
+
+/** Says it once, however often the homeserver has to be asked. */
+export async function insist(user: TestUser, room: string, content: Readonly<Record<string, unknown>>): Promise<void> {
+  const path = `v3/rooms/${encodeURIComponent(room)}/send/m.room.message/${user.client.makeTxnId()}`;
+  const send = () => user.api("PUT", path, { body: { msgtype: "m.text", ...content } });
+  await eventually(send, { within: 120_000, what: "the homeserver to take a message" });
+}
+
+/** Starts whichever bridge does not run, again and again, until the signal; then once more, and waits until it is ready. */
+export async function keepUp(bridge: BridgeProcess, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    if (!bridge.running) await bridge.start({ ready: false }).catch(() => {});
+    await sleep(250);
+  }
+  const ready = async () => {
+    if (!bridge.running) await bridge.start({ ready: false });
+    return (await fetch(`${bridge.url}/health/ready`)).ok;
+  };
+  await eventually(ready, { within: 60_000, what: "the bridge to be ready" });
+}
+
+/** Things that go wrong with whatever the stage has; each is over when it resolves. */
+function disasters(stage: Stage, roll: () => number): (() => Promise<void>)[] {
+  const { homeserver, toBridge, toDatabase, toHomeserver, toModel } = stage;
+  const bridge = () => stage.bridges[Math.floor(roll() * stage.bridges.length)] ?? stage.bridge;
+  const forMs = (most: number) => sleep(roll() * most);
+  const during = async (fault: Fault, most: number) => {
+    await forMs(most);
+    fault.lift();
+  };
+  const changes = { when: ({ method }: { method: string }) => method !== "GET", times: 3 };
+  const onBoth = [
+    () => bridge().kill(),
+    () => bridge().kill(),
+    async () => {
+      const frozen = bridge();
+      frozen.signal("SIGSTOP");
+      await forMs(20_000);
+      frozen.signal("SIGCONT");
+    },
+    async () => {
+      await homeserver.synapse.kill();
+      await forMs(5_000);
+      await homeserver.synapse.restart();
+    },
+    () => during(toHomeserver.cutAnswer(changes), 5_000),
+    () => during(toHomeserver.holdAnswer(changes), 5_000),
+    () => during(toHomeserver.delay(1_000), 5_000),
+    () => during(toHomeserver.respond({ status: 503 }, { times: 5 }), 5_000),
+    () => during(toBridge.cutAnswer({ times: 3 }), 5_000),
+    () => during(toBridge.hold(), 5_000),
+    () => during(toModel.cutAnswer({ times: 2 }), 5_000),
+  ];
+  if (!toDatabase) return onBoth;
+  return [
+    ...onBoth,
+    async () => toDatabase.cut(),
+    async () => {
+      toDatabase.hold("answers");
+      await forMs(10_000);
+      toDatabase.cut();
+      toDatabase.release();
+    },
+    async () => {
+      await toDatabase.refuse();
+      await forMs(5_000);
+      await toDatabase.accept();
+    },
+    async () => {
+      await stage.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+      );
+    },
+  ];
+}
+
+/** For so long one thing after the other goes wrong. */
+export async function goWrong(stage: Stage, roll: () => number, forMs: number): Promise<void> {
+  const all = disasters(stage, roll);
+  const end = performance.now() + forMs;
+  while (performance.now() < end) {
+    await sleep(500 + roll() * 3_000);
+    await all[Math.floor(roll() * all.length)]?.();
+  }
+}
