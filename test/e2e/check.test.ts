@@ -170,7 +170,7 @@ describe("the homeserver", () => {
   });
 
   it("is named when it does not know our as_token", async () => {
-    registration.as_token = "another";
+    registration.as_token = "another-token-of-ours";
     expect(await troubles()).toEqual(
       one("failed as-token: the homeserver does not know our as_token (401 M_UNKNOWN_TOKEN)"),
     );
@@ -212,7 +212,7 @@ describe("the homeserver", () => {
   });
 
   it("is named when it uses another hs_token", async () => {
-    registration.hs_token = "another";
+    registration.hs_token = "another-token-of-theirs";
     expect(await troubles()).toEqual(one("failed hs-token: the homeserver uses another hs_token"));
   });
 
