@@ -47,7 +47,9 @@ export class Toolbox {
   offer(agent: Agent, names?: readonly string[]): Offer {
     const tools = this.of(agent, names);
     const key = [agent.suffix, ...tools.map(({ name }) => name)].join(" ");
-    const offer = this.#offers.get(key) ?? offerOf(agent, tools);
+    const known = this.#offers.get(key);
+    if (known) return known;
+    const offer = offerOf(agent, tools);
     this.#offers.set(key, offer);
     return offer;
   }

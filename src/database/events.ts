@@ -211,9 +211,9 @@ export class Events {
   }
 
   /**
-   * Empties an event, its edits, and every kept render in which it could be read, an edit's as the message's that it
-   * edited, and removes the files that came with
-   * it, and the names that it gave; of an agent's own message also the row that sent it and what the ephemeris says of that turn.
+   * Empties an event, its edits, and every kept render in which it, or the message that it edited, could be read, and
+   * removes the files that came with it and the names that it gave; of an agent's own message also the row that sent it
+   * and what the ephemeris says of that turn.
    */
   async redact(target: EventId): Promise<void> {
     await this.#database.run(

@@ -176,7 +176,10 @@ export class Rooms {
     );
   }
 
-  /** Adds to history what was read from the homeserver when an agent joined: routed already, it wakes nobody. Edits are not shown. */
+  /**
+   * Adds to history what was read from the homeserver when an agent joined: routed already, it wakes nobody. Edits are
+   * not shown.
+   */
   async markAsHistory(roomId: RoomId, eventIds: readonly EventId[]): Promise<void> {
     await this.#database.run(
       (sql) => sql`
