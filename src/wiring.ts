@@ -243,8 +243,8 @@ export async function wire({ live, registration, database, notifier, leases, log
   const doorbell = new Doorbell(client, notifier, serverName, clock, log);
   const watch = new HomeserverWatch(client, config.homeserver.url, clock, () => {
     log.info("the homeserver is back");
-    void doorbell.ring();
-    void reconciler.sweep();
+    // What it forgot comes before what it pushes from now on.
+    void reconciler.sweep().then(() => doorbell.ring());
   });
   return {
     service,

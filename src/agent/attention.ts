@@ -1,4 +1,4 @@
-import type { RoomContext } from "../database/rooms.ts";
+import type { RoomContext } from "../database/room-context.ts";
 import type { Agent } from "./agent.ts";
 
 /**

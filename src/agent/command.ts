@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Audit } from "../database/audit.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
-import type { RoomContext } from "../database/rooms.ts";
+import type { RoomContext } from "../database/room-context.ts";
 import type { Effects, WakeDraft } from "../database/routing.ts";
 import type { MatrixClient } from "../matrix/client.ts";
 import type { Message } from "../matrix/message.ts";

@@ -1,6 +1,6 @@
 import type { WakeReason } from "../context/types.ts";
 import type { StoredEvent } from "../database/events.ts";
-import type { RoomContext } from "../database/rooms.ts";
+import type { RoomContext } from "../database/room-context.ts";
 import type { EventId, UserId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
 import type { Message } from "../matrix/message.ts";

@@ -1,7 +1,7 @@
 import type { Agent } from "../agent/agent.ts";
 import { hearsAll } from "../agent/attention.ts";
 import { defineCommand, noInput } from "../agent/command.ts";
-import type { RoomContext } from "../database/rooms.ts";
+import type { RoomContext } from "../database/room-context.ts";
 
 export const commands = [
   defineCommand({

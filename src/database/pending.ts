@@ -1,7 +1,7 @@
 import type { RoomId } from "../lib/ids.ts";
 import type { Database, Fragment, Sql } from "./connection.ts";
 import { Events, eventColumns, type IncomingEvent, insertEvents, type PendingEvent } from "./events.ts";
-import { contextColumns, type RoomContext } from "./rooms.ts";
+import { contextColumns, type RoomContext } from "./room-context.ts";
 
 /** An event that waits to be routed; the first of its room with what is known of the room before it. */
 export type Waiting = PendingEvent & { readonly room: RoomContext | null };

@@ -20,7 +20,7 @@ import { toolContext } from "../agent/tool-context.ts";
 import { type Arguments, inputOf, takeApart } from "../agent/toolbox.ts";
 import type { StoredEvent } from "../database/events.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
-import type { RoomContext } from "../database/rooms.ts";
+import type { RoomContext } from "../database/room-context.ts";
 import type { Effects } from "../database/routing.ts";
 import { UserError } from "../lib/errors.ts";
 import { digest } from "../lib/ids.ts";

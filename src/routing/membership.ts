@@ -3,7 +3,7 @@ import { includesLevel } from "../agent/permissions.ts";
 import type { Rights } from "../agent/rights.ts";
 import type { Events, StoredEvent } from "../database/events.ts";
 import type { OutboxDraft } from "../database/outbox.ts";
-import type { RoomContext } from "../database/rooms.ts";
+import type { RoomContext } from "../database/room-context.ts";
 import type { AgentName, RoomId, UserId } from "../lib/ids.ts";
 import { agentName } from "../matrix/message.ts";
 import { readMember } from "../matrix/state.ts";

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { answerEach, answerTo } from "../support/answers.ts";
-import { isTransaction, quiet } from "../support/faults.ts";
+import { isTransaction, quiet, saidIn } from "../support/faults.ts";
+import { eventually } from "../support/poll.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 
@@ -18,14 +19,16 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
   afterAll(() => stage.strike());
 
   /** One transaction is under way; the rest waits in the homeserver's memory and dies with it. Then it comes back. */
-  const forgets = async (what: () => Promise<unknown>) => {
+  const forgets = async (what: () => Promise<unknown>, whileDead = () => {}) => {
     const push = stage.toBridge.hold({ when: isTransaction });
     await what();
     await push.reached();
+    await eventually(() => stage.homeserver.hasQueuedAll(), { what: "the homeserver to have all in its queue" });
     await stage.homeserver.synapse.kill();
     await stage.toHomeserver.refuse();
     stage.toBridge.cut();
     push.lift();
+    whileDead();
     await stage.homeserver.synapse.restart();
     await stage.toHomeserver.accept();
   };
@@ -38,8 +41,7 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
       for (const text of texts) await ann.say(room, text);
     });
     await ann.waitForMessage(room, ({ body }) => body === answerTo("eleven.11"), { within: 60_000 });
-    const said = (await ann.messages(room)).map(({ body }) => body);
-    expect(said).toEqual([...texts, ...texts.map(answerTo)]);
+    expect(await saidIn(ann, room)).toEqual([...texts, ...texts.map(answerTo)]);
     expect(stage.bridge.log).toContain("the sweep found events");
     await stage.check();
     const stored = await stage.query<{ body: string }>(
@@ -47,6 +49,23 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
        and type = 'm.room.message' order by seq`,
     );
     expect(stored.map(({ body }) => body)).toEqual(texts);
+  }, 120_000);
+
+  it("what a homeserver pushes after its return waits for what it had forgotten before", async () => {
+    const room = await stage.directRoom(ann);
+    await quiet(stage.toBridge);
+    const texts = ["forgotten", "forgotten too", "pushed"];
+    const slow = stage.toHomeserver.delay(2_000, { when: ({ path }) => path.includes("/sync") });
+    await forgets(
+      async () => {
+        for (const text of texts) await ann.say(room, text);
+      },
+      () => stage.homeserver.unqueueNewest(),
+    );
+    await ann.waitForMessage(room, ({ body }) => body === answerTo("pushed"), { within: 60_000 });
+    slow.lift();
+    expect(await saidIn(ann, room)).toEqual([...texts, ...texts.map(answerTo)]);
+    await stage.check();
   }, 120_000);
 
   it("a room whose past an agent may not read any more keeps it from nothing that it missed elsewhere", async () => {

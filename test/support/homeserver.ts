@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { startHomeserver } from "../../src/demo/homeserver.ts";
 import type { Homeserver } from "../../src/demo/homeserver-process.ts";
 import { createRegistration, type Registration, writeRegistration } from "../../src/matrix/registration.ts";
@@ -18,6 +19,10 @@ export interface TestHomeserver {
   readonly registrationFile: string;
   /** URL at which it expects the application service. */
   readonly applicationServiceUrl: string;
+  /** Whether each event so far is in its queue of what it pushes, which is in its memory alone. */
+  hasQueuedAll(): boolean;
+  /** While it is dead: as if it had died before it put the newest event into that queue. */
+  unqueueNewest(): void;
   /** Ends it and removes its state. */
   dispose(): Promise<void>;
 }
@@ -51,9 +56,26 @@ export async function startTestHomeserver(
     registration,
     registrationFile,
     applicationServiceUrl,
+    hasQueuedAll: () => withDatabase(dir, (database) => database.prepare(unqueued).get() === undefined),
+    unqueueNewest: () => withDatabase(dir, (database) => database.exec(unqueueNewest)),
     async dispose() {
       await synapse.kill();
       await rm(dir, { recursive: true });
     },
   };
 }
+
+const unqueued = `
+  select 1 from appservice_stream_position place, events where events.stream_ordering > place.stream_ordering limit 1`;
+
+const unqueueNewest = `
+  update appservice_stream_position set stream_ordering = (select max(stream_ordering) - 1 from events)`;
+
+const withDatabase = <Result>(dir: string, use: (database: DatabaseSync) => Result): Result => {
+  const database = new DatabaseSync(join(dir, "homeserver.db"), { timeout: 5_000 });
+  try {
+    return use(database);
+  } finally {
+    database.close();
+  }
+};
