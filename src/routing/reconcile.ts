@@ -45,7 +45,7 @@ export class Reconciler {
   readonly #parts: ReconcilerParts;
   readonly #stopped = new AbortController();
   #running: Promise<void> | undefined;
-  #again = false;
+  #next: Promise<void> | undefined;
   #waiting: Promise<void> | undefined;
 
   constructor(parts: ReconcilerParts) {
@@ -62,6 +62,7 @@ export class Reconciler {
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
+    await this.#next;
   }
 
   /** Reads now what this user of ours has missed, in this room at least. */
@@ -70,15 +71,17 @@ export class Reconciler {
     await (agent ? this.#sweepAgent(agent) : this.#sweepRoom(roomId));
   }
 
-  /** Sweeps all that are ours; a call during a sweep asks for one more after it. */
+  /** Sweeps all that are ours; resolves after a sweep that began after the call. */
   sweep(): Promise<void> {
-    if (this.#running) this.#again = true;
-    this.#running ??= this.#sweepAll().finally(() => {
+    if (this.#running) {
+      this.#next ??= this.#running.then(() => {
+        this.#next = undefined;
+        return this.sweep();
+      });
+      return this.#next;
+    }
+    this.#running = this.#sweepAll().finally(() => {
       this.#running = undefined;
-      if (this.#again && !this.#stopped.signal.aborted) {
-        this.#again = false;
-        void this.sweep();
-      }
     });
     return this.#running;
   }
