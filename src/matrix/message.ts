@@ -32,7 +32,7 @@ export const readMessage = (event: { readonly type: string; readonly content: un
   if (type !== "m.room.message" && type !== "m.sticker") return undefined;
   const relation = isObject(content["m.relates_to"]) ? content["m.relates_to"] : {};
   const target = eventIdOf(relation.event_id);
-  if (relation.rel_type === "m.replace") {
+  if (type === "m.room.message" && relation.rel_type === "m.replace") {
     const text = target && readText(content["m.new_content"], false);
     return text && { ...text, threadId: undefined, replyTo: undefined, replaces: target };
   }

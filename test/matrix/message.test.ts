@@ -124,6 +124,12 @@ describe("a message", () => {
     );
   });
 
+  it("is no edit where it is a sticker", () => {
+    const relation = { rel_type: "m.replace", event_id: "$old" };
+    const content = { body: "a cat", "m.new_content": { msgtype: "m.text", body: "b" }, "m.relates_to": relation };
+    expect(readMessage({ type: "m.sticker", content })).toMatchObject({ body: "a cat", replaces: undefined });
+  });
+
   describe("an edit", () => {
     const edit = (fields: object) =>
       read({
