@@ -47,6 +47,7 @@ type FromOutside = Pick<
   | "tellOperators"
   | "onThought"
   | "onRead"
+  | "openDraft"
   | "showWork"
 >;
 

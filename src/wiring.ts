@@ -28,6 +28,7 @@ import { HomeserverWatch } from "./matrix/watch.ts";
 import { createMetrics } from "./metrics.ts";
 import { ControlRoom } from "./rooms/control-room.ts";
 import { Delivery } from "./rooms/delivery.ts";
+import { openDraft } from "./rooms/drafts.ts";
 import { Receipts } from "./rooms/receipts.ts";
 import { ThoughtsRooms } from "./rooms/thoughts-room.ts";
 import { Typing } from "./rooms/typing.ts";
@@ -170,6 +171,7 @@ export async function wire({ live, registration, database, notifier, leases, log
       thoughts.nudge(agent);
     },
     onRead: (agent, roomId, eventId, answered) => receipts.read(agent.userId, roomId, eventId, answered),
+    openDraft: (place) => openDraft({ ...shared, outbox }, place),
     showWork: (agent, roomId) => typing.show(agent, roomId),
   });
   const { book, files, schedules } = mind;

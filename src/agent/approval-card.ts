@@ -3,7 +3,7 @@ import type { OutboxDraft } from "../database/outbox.ts";
 import { digest, type RoomId, type UserId } from "../lib/ids.ts";
 import { visible } from "../lmml/visible.ts";
 import { fenced, messageContent } from "../matrix/markdown.ts";
-import type { ThreadPlace } from "../matrix/relation.ts";
+import { asEdit, type ThreadPlace } from "../matrix/relation.ts";
 
 /** A longer input is not shown, and what was not shown in full can only be denied. */
 export const inputMost = 8_000;
@@ -118,10 +118,8 @@ export function outcomeOfCard({ key: about, roomId, sender }: Card, outcome: Car
     kind: "message",
     about,
     content: {
-      ...content,
-      body: `* ${content.body}`,
+      ...asEdit(content),
       "m.new_content": { ...content, "org.clevernet.key": about },
-      "m.relates_to": { rel_type: "m.replace" },
       "org.clevernet.key": key,
     },
   };

@@ -2,7 +2,7 @@ import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { ChatModel } from "../model/chat.ts";
-import type { Completion } from "../model/completion.ts";
+import type { Arrival, Completion } from "../model/completion.ts";
 import type { ChatRequest } from "../model/request.ts";
 import { estimatePrompt } from "../model/usage.ts";
 import { type BudgetBook, BudgetReached, type Payer } from "./budget.ts";
@@ -36,14 +36,22 @@ export class MeteredModel {
    * or in the middle of an answer that is longer than the budget; otherwise as `ChatModel.complete` does. What a call
    * that throws has used is stored.
    */
-  async complete(request: ChatRequest, payer: Payer, signal: AbortSignal): Promise<Metered> {
+  async complete(
+    request: ChatRequest,
+    payer: Payer,
+    signal: AbortSignal,
+    onArrival: (arrival: Arrival) => void = () => {},
+  ): Promise<Metered> {
     const { book, clock, model } = this.#parts;
     const started = clock.monotonic();
     const reserve = new Reservation(book, request, payer);
     await reserve.begin();
     let completion: Completion;
     try {
-      completion = await model.complete(request, AbortSignal.any([signal, reserve.reached]), reserve.heard);
+      completion = await model.complete(request, AbortSignal.any([signal, reserve.reached]), (arrival) => {
+        reserve.heard(arrival.chars);
+        onArrival(arrival);
+      });
     } catch (error) {
       await this.#recordBroken(request, payer, reserve, Math.round(clock.monotonic() - started), signal);
       throw error;
@@ -127,10 +135,10 @@ class Reservation {
   }
 
   /** `chars` of the answer have arrived so far. */
-  readonly heard = (chars: number): void => {
+  heard(chars: number): void {
     this.arrived = Math.ceil(chars / 4);
     if (this.held && this.arrived > this.#granted) this.#growing ??= this.#grow();
-  };
+  }
 
   /** Resolves when nothing more will be reserved. */
   async settled(): Promise<void> {

@@ -18,6 +18,7 @@ import type { FileSystemParts } from "../vfs/file-system.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
 import type { BudgetBook } from "./budget.ts";
 import type { CommandsUnderWay } from "./commands-under-way.ts";
+import type { Draft, DraftPlace } from "./draft.ts";
 import type { MeteredModel } from "./metered-model.ts";
 import type { PrefixMeter } from "./prefix.ts";
 import type { Rights } from "./rights.ts";
@@ -74,6 +75,8 @@ export interface Mind {
   readonly onThought: (agent: AgentName) => void;
   /** The agent has read its room up to this event; `answered` says whether its answer already tells so. */
   readonly onRead: (agent: Agent, roomId: RoomId, eventId: EventId, answered: () => boolean) => void;
+  /** Lets people see an answer before it is whole. */
+  readonly openDraft: (place: DraftPlace) => Draft;
   /** Shows people that the agent is at work; call the result when it is not any more. */
   readonly showWork: (agent: Agent, roomId: RoomId) => () => void;
 }

@@ -128,6 +128,8 @@ export const agentFields = {
   images: yesOrNo.default(true),
   /** How people hear the agent: through `SendMessage` alone, or by the last text of a turn. */
   answer: oneOf(["tool", "text"]).default("tool"),
+  /** Whether people see an answer that is such a text while the model writes it. */
+  streaming: yesOrNo.default(false),
   /** Which messages it answers: `auto` in company only those meant for it, and all when it is alone with one person. */
   reply: oneOf(["auto", "mention", "always"]).default("auto"),
   /** What the agent may spend on one day (UTC), beside the operator's budgets. */

@@ -7,7 +7,9 @@ import type { Element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import type { ToolCall } from "../model/completion.ts";
 import { asked, requesters, threadOf } from "./cause.ts";
+import type { Draft } from "./draft.ts";
 import { textsOf } from "./exchange.ts";
+import { ShuttingDown } from "./interruption.ts";
 import { takeNotes } from "./notes.ts";
 import { parametersOf } from "./operation.ts";
 import { silencedIn } from "./room.ts";
@@ -56,7 +58,8 @@ export async function think(
     toolset: tools.hash,
     subAgent: frame.subAgent ?? null,
   });
-  const completion = await model.complete(
+  const draft = own ? draftOf(state, wakes, step.n) : undefined;
+  const answering = model.complete(
     {
       model: frame.model,
       temperature: settings.temperature,
@@ -73,7 +76,13 @@ export async function think(
       requesters: requesters(wakes, agent.owner),
     },
     state.signal,
+    (arrival) => draft?.write(() => (arrival.calls ? "" : arrival.text)),
   );
+  const completion = await answering.catch(async (error: unknown) => {
+    // Whoever goes on with the turn goes on with the draft.
+    if (!(error instanceof ShuttingDown)) await draft?.withdraw();
+    throw error;
+  });
   const { text, thought: reasoning, milliseconds, reservation } = completion;
   const calls = frame.exchange.unique(completion.toolCalls, step.n);
   const names = calls.map(({ name }) => name);
@@ -96,7 +105,7 @@ export async function think(
     n: step.n,
     name: "model",
     result: thinking,
-    outbox: speech,
+    outbox: [...speech, ...((await draft?.end()) ?? [])],
     ephemeris: [...notes, ...entries].map((entry) => render(entry)),
     subAgent,
     render: shown,
@@ -130,6 +139,15 @@ const entriesOf = (state: TurnState, thinking: Thinking): Element[] => {
     functionCall(callId(state, thinking.firstCall + index), call.name, parametersOf(call.arguments)),
   );
   return [...thoughts, ...calls];
+};
+
+/** People see the answer grow where the agent is so configured, and where it will be said. */
+const draftOf = (state: TurnState, wakes: readonly TakenWake[], n: number): Draft | undefined => {
+  const { agent, mind, turn } = state;
+  const { answer, streaming } = agent.settings;
+  if (!streaming || answer !== "text" || turn.roomId === HOME) return undefined;
+  const key = digest("draft", keyOfStep(state, n));
+  return mind.openDraft({ agent, roomId: turn.roomId, thread: threadOf(wakes), turn, key });
 };
 
 const speak = async (

@@ -169,6 +169,17 @@ export class Events {
     return row;
   }
 
+  /** Edits of an event by its own sender that nobody has taken back. */
+  async editsOf(event: StoredEvent): Promise<EventId[]> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ eventId: EventId }[]>`
+        select event_id as "eventId" from events
+        where replaces = ${event.eventId} and sender = ${event.sender} and room_id = ${event.roomId} and redacted_at is null
+        order by seq`,
+    );
+    return rows.map(({ eventId }) => eventId);
+  }
+
   /** Redactions of an event that came before it did. */
   redactionsOf(event: StoredEvent): Promise<StoredEvent[]> {
     return this.#database.run(
@@ -213,7 +224,7 @@ export class Events {
   /**
    * Empties an event, its edits, and every kept render in which it, or the message that it edited, could be read, and
    * removes the files that came with it and the names that it gave; of an agent's own message also the row that sent it
-   * and what the ephemeris says of that turn.
+   * and, unless it was a draft, what the ephemeris says of that turn.
    */
   async redact(target: EventId): Promise<void> {
     await this.#database.run(
@@ -230,11 +241,11 @@ export class Events {
           where e.event_id = ${target} and e.type = 'm.room.member' and m.room_id = e.room_id and m.user_id = e.state_key
             and m.position = e.position
         ), sent as (
-          update outbox set content = '{}' where event_id = ${target} and state = 'sent' returning turn_id, key
+          update outbox set content = '{}' where event_id = ${target} and state = 'sent' returning turn_id, key, kind
         ), unsent as (
           delete from uploads where key in (select key from sent)
         ), forgotten as (
-          delete from ephemeris where turn_id in (select turn_id from sent)
+          delete from ephemeris where turn_id in (select turn_id from sent where kind <> 'draft')
         ), deleted as (
           delete from files where event_id = ${target}
         ), erased as (

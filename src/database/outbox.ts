@@ -6,9 +6,10 @@ import { type Proof, stillHeld } from "./shards.ts";
 
 /**
  * `message` and `reaction` are room events with a frozen content; `file` is a text and `media` any file, uploaded first
- * (see `Uploads`); `join` and `leave` may carry a reason.
+ * (see `Uploads`); `join` and `leave` may carry a reason. A `draft` is a message that a `withdrawal` takes back, with its
+ * edits: of the event that it relates to.
  */
-type OutboxKind = "message" | "file" | "media" | "reaction" | "join" | "leave" | "profile";
+type OutboxKind = "message" | "file" | "media" | "reaction" | "join" | "leave" | "profile" | "draft" | "withdrawal";
 
 export interface OutboxDraft {
   /** Unique for the thing to send; transaction id towards the homeserver, and our content key in the event. */
@@ -77,8 +78,14 @@ export class Outbox {
     this.#database = database;
   }
 
-  async add(drafts: readonly OutboxDraft[]): Promise<void> {
-    await this.#database.run((sql) => sql`with once as (select 1) ${insertOutbox(sql, drafts, "once")}`);
+  /** `turnId`: what follows from a turn that is at work. */
+  async add(drafts: readonly OutboxDraft[], turnId: number | null = null): Promise<void> {
+    await this.#database.run((sql) => sql`with once as (select 1) ${insertOutbox(sql, drafts, "once", turnId)}`);
+  }
+
+  /** Whether there is a row with this key, whatever has become of it. */
+  async has(key: string): Promise<boolean> {
+    return (await this.#database.run((sql) => sql`select 1 from outbox where key = ${key}`)).length > 0;
   }
 
   async roomsWithPending(): Promise<RoomId[]> {

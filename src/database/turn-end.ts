@@ -45,7 +45,7 @@ export async function breakOff(
   );
 }
 
-/** Ends a turn that did not end by itself, and what it was doing or waiting for. */
+/** Ends a turn that did not end by itself, and what it was doing or waiting for; its drafts are taken back. */
 export async function closeTurn(
   database: Database,
   turn: { readonly id: number },
@@ -67,6 +67,11 @@ export async function closeTurn(
           jsonb_to_recordset(${sql.json(entries)}) as e(part integer, entry text, "subAgent" text)
         order by e.part
         on conflict do nothing
+      ), withdrawn as (
+        insert into outbox (key, room_id, sender, kind, content, about)
+        select d.key || '.withdrawn', d.room_id, d.sender, 'withdrawal', '{}', d.key
+        from closed join outbox d on d.turn_id = closed.id and d.kind = 'draft'
+        on conflict (key) do nothing
       )
       ${insertOutbox(sql, outbox, "closed", turn.id)}`,
   );

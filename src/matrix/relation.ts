@@ -23,8 +23,23 @@ export const relatesTo = (thread: ThreadPlace | undefined, replyTo?: EventId) =>
   return { "m.relates_to": { ...inThread, ...inReplyTo } };
 };
 
+/** A message's content as an edit, which lacks the event that it is about: see `relatingTo`. */
+export const asEdit = <Content extends { readonly body: string }>(content: Content) => ({
+  ...content,
+  body: `* ${content.body}`,
+  "m.new_content": content,
+  "m.relates_to": { rel_type: "m.replace" },
+});
+
 /** Content whose relation (a reaction, an edit) lacks the event that it relates to, with this event in it. */
 export const relatingTo = (content: Readonly<Record<string, unknown>>, eventId: EventId): Record<string, unknown> => ({
   ...content,
   "m.relates_to": { ...(isObject(content["m.relates_to"]) && content["m.relates_to"]), event_id: eventId },
 });
+
+/** The event that `relatingTo` has filled in. */
+export const relatedEvent = (content: Readonly<Record<string, unknown>>): EventId => {
+  const relation = content["m.relates_to"];
+  if (!isObject(relation) || typeof relation.event_id !== "string") throw new Error("it relates to no event");
+  return relation.event_id as EventId;
+};

@@ -1,15 +1,15 @@
 import type OpenAI from "openai";
 import { Stream } from "openai/streaming";
 import type { Clock } from "../lib/clock.ts";
-import { type Completion, CompletionBuilder, StreamError } from "./completion.ts";
+import { type Arrival, type Completion, CompletionBuilder, StreamError } from "./completion.ts";
 import { promptText } from "./images.ts";
 
 interface AttemptOptions {
   readonly client: OpenAI;
   readonly clock: Clock;
   readonly idleTimeoutMs: number;
-  /** Told of the characters of the answer so far. */
-  readonly onArrival: (chars: number) => void;
+  /** Told of the answer so far whenever more of it has come. */
+  readonly onArrival: (arrival: Arrival) => void;
 }
 
 /** A signal that aborts with a StreamError when `heard` was not called for `idleTimeoutMs`. */
@@ -75,7 +75,7 @@ export const attemptOnce = async (
     for await (const chunk of chunks) {
       empty = false;
       builder.add(chunk);
-      options.onArrival(builder.chars);
+      options.onArrival(builder);
     }
     throwIfInterrupted();
     if (empty) throw new StreamError(`no event stream, but: ${beginning}`);

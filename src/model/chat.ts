@@ -3,7 +3,7 @@ import type { Clock } from "../lib/clock.ts";
 import { secret } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { attemptOnce } from "./attempt.ts";
-import type { Completion } from "./completion.ts";
+import type { Arrival, Completion } from "./completion.ts";
 import { diagnose, type Failure, ModelError } from "./failure.ts";
 import { refusalOfImages } from "./images.ts";
 import { type ChatRequest, requestBody } from "./request.ts";
@@ -11,9 +11,9 @@ import { type ChatRequest, requestBody } from "./request.ts";
 export interface ChatModel {
   /**
    * One answer, whole or not at all: nothing of a failed attempt is returned. Throws a ModelError after the last
-   * attempt, or the signal's reason as soon as it is aborted. `onArrival` hears of the characters of the answer so far.
+   * attempt, or the signal's reason as soon as it is aborted. `onArrival` hears of the answer so far, of each attempt from its beginning.
    */
-  complete(request: ChatRequest, signal: AbortSignal, onArrival?: (chars: number) => void): Promise<Completion>;
+  complete(request: ChatRequest, signal: AbortSignal, onArrival?: (arrival: Arrival) => void): Promise<Completion>;
 }
 
 export interface ChatModelOptions {

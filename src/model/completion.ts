@@ -72,12 +72,18 @@ const chunkSchema = z.object({
   usage: usageRecord.nullish(),
 });
 
+/** The end of what may become the beginning or the end of a thought. */
+const halfTag = /<\/?[a-z]{0,8}$/i;
+
 interface PartialCall {
   readonly index: number | undefined;
   readonly id: string | undefined;
   name: string;
   arguments: string;
 }
+
+/** An answer that is not whole yet. */
+export type Arrival = Pick<CompletionBuilder, "chars" | "text" | "calls">;
 
 /** Puts the chunks of one stream together. */
 export class CompletionBuilder {
@@ -119,6 +125,16 @@ export class CompletionBuilder {
     for (const detail of delta?.reasoning_details ?? []) this.#addDetail(detail);
     for (const call of delta?.tool_calls ?? []) this.#addCall(call);
     this.#finishReason = choice?.finish_reason ?? this.#finishReason;
+  }
+
+  /** What it says so far, without its thoughts; they cannot be told from it where a server leaves out their beginning. */
+  get text(): string {
+    return splitThoughts(storable(this.#content.replace(halfTag, ""))).text;
+  }
+
+  /** It asks for tools: what it says is no answer. */
+  get calls(): boolean {
+    return this.#calls.length > 0;
   }
 
   /** `prompt` gives what was sent: tokens are estimated from it where the stream did not count them. */

@@ -10,8 +10,9 @@ import { about, type Log } from "../lib/log.ts";
 import { Mailbox } from "../lib/mailbox.ts";
 import { render } from "../lmml/render.ts";
 import { HomeserverError, type MatrixClient, type Sender } from "../matrix/client.ts";
+import { withdraw } from "../matrix/draft.ts";
 import { inlineCode } from "../matrix/markdown.ts";
-import { relatingTo } from "../matrix/relation.ts";
+import { relatedEvent, relatingTo } from "../matrix/relation.ts";
 import { InHand } from "./in-hand.ts";
 import { uploadFiles, uploadText } from "./upload.ts";
 
@@ -229,7 +230,11 @@ export class Delivery {
         );
       case "reaction":
         return react(client, as, row, content);
+      case "withdrawal":
+        await withdraw(client, as, row.roomId, relatedEvent(content), row.key);
+        return undefined;
       case "message":
+      case "draft":
         return client.send(as, row.roomId, "m.room.message", row.key, content);
     }
   }

@@ -10,14 +10,16 @@ import type { Rooms } from "../database/rooms.ts";
 import type { Effects, WakeDraft } from "../database/routing.ts";
 import { digest, type EventId, type UserId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
+import { isDraft } from "../matrix/draft.ts";
 import { agentName, type Message, readMessage } from "../matrix/message.ts";
-import { powerOf, readPowerLevels } from "../matrix/state.ts";
 import { isAmongAgents, mediaOf } from "./carried.ts";
-import { applyEdits, takeBackEdit } from "./edits.ts";
+import { judgeDraft } from "./drafts.ts";
+import { applyEdits } from "./edits.ts";
 import { answerMembership, approachOf, type Bot } from "./membership.ts";
 import { cannotRead, closedDoor, pausedNotice, tooFast } from "./notices.ts";
 import { isShownState, project } from "./project.ts";
 import type { Reactions } from "./reactions.ts";
+import { redact, redactLate } from "./redactions.ts";
 import type { Throttle } from "./throttle.ts";
 
 interface CommandHandler {
@@ -101,8 +103,7 @@ export class Judge {
         else if (isCard(event.content)) return {};
         return (await isAmongAgents(event, this.kindOf, this.#parts.events)) ? { shownChars: 0 } : {};
       case "m.room.redaction":
-        await this.#redact(event, room);
-        return {};
+        return { outbox: await redact(event, room, { ...this.#parts, kindOf: this.kindOf }) };
       case "m.room.encryption":
         // Anybody may send what has only the name of a state event.
         if (projected.state === undefined) return {};
@@ -117,15 +118,18 @@ export class Judge {
   async #judgeMessage(event: PendingEvent, room: RoomContext): Promise<Effects> {
     const message = readMessage(event);
     if (!message) return {};
+    const { events } = this.#parts;
+    const sender = this.kindOf(event.sender);
+    // Edits and redactions may come before what they are about.
+    if (event.overtaken) await redactLate(event, room, { events, kindOf: this.kindOf });
+    if (sender === "agent" && isDraft(event.content)) return judgeDraft(event, events);
     if (message.replaces !== undefined) {
-      if (event.overtaken) await this.#redactLate(event, room);
-      const original = await this.#parts.events.find(message.replaces);
       // An edit cannot be edited.
-      if (original?.replaces === null) await applyEdits(this.#parts.events, original);
+      const original = await events.find(message.replaces);
+      if (original?.replaces === null) await applyEdits(events, original);
       return {};
     }
-    if (event.overtaken) await this.#catchUp(event, room);
-    const sender = this.kindOf(event.sender);
+    if (event.overtaken) await applyEdits(events, event);
     const media = await mediaOf(event, this.kindOf, this.#parts.rights);
     const effects: Effects = {
       shownChars: lengthOf(event),
@@ -260,28 +264,6 @@ export class Judge {
     const agents = await Promise.all(names.map((name) => this.#parts.directory.recent(name)));
     return agents.filter((agent) => agent !== undefined);
   }
-
-  /** Edits and redactions may come before what they are about. */
-  async #catchUp(event: StoredEvent, room: RoomContext): Promise<void> {
-    await applyEdits(this.#parts.events, event);
-    await this.#redactLate(event, room);
-  }
-
-  async #redactLate(event: StoredEvent, room: RoomContext): Promise<void> {
-    for (const redaction of await this.#parts.events.redactionsOf(event)) {
-      await this.#redact(redaction, room);
-    }
-  }
-
-  async #redact(redaction: StoredEvent, room: RoomContext): Promise<void> {
-    if (redaction.redacts === null) return;
-    const { events } = this.#parts;
-    const target = await events.find(redaction.redacts);
-    if (!target || target.roomId !== redaction.roomId) return;
-    if (target.sender !== redaction.sender && !mayRedact(room, redaction.sender)) return;
-    await events.redact(target.eventId);
-    await takeBackEdit(events, target);
-  }
 }
 
 /** Says something to those in the room: who comes and goes, and what is taken back, is known of the ignored as well. */
@@ -293,9 +275,3 @@ const keyOf = ({ content: { "org.clevernet.key": key } }: StoredEvent): string |
 
 const lengthOf = (event: StoredEvent): number =>
   typeof event.content.body === "string" ? event.content.body.length : 0;
-
-/** Whether somebody may take away others' events. */
-function mayRedact(room: RoomContext, userId: UserId): boolean {
-  const levels = readPowerLevels(room.state["m.room.power_levels"] ?? {});
-  return room.creators.includes(userId) || powerOf(levels, userId) >= levels.redact;
-}

@@ -183,18 +183,24 @@ onEachDatabase((database) => {
       expect(await new Renders(database()).of(turnId, [])).toMatchObject([{ system: "", prompt: "" }]);
     });
 
-    it("of what an agent said empties the row that sent it, and the ephemeris of that turn alone", async () => {
+    /** An agent says something in a turn of its own. */
+    const speaker = async () => {
       const agent = await addAgent(database());
       const conversation = { agent: agent.name, roomId };
       const turns = new Turns(database(), "test");
-      const speak = async (key: string) => {
+      const speak = async (key: string, kind: "message" | "draft" = "message") => {
         await wake(database(), conversation);
         const turn = await turns.claim(conversation, 1);
         if (typeof turn === "string") throw new Error(turn);
-        const draft = { key, roomId, sender: agent.userId, kind: "message", content: { body: key } } as const;
+        const draft = { key, roomId, sender: agent.userId, kind, content: { body: key } };
         await turns.commit(turn, { n: 0, name: "x", result: {}, ends: true, outbox: [draft], ephemeris: [key] });
         return settleEvent(database(), { roomId, sender: agent.userId }, { shownChars: 1, echoOf: key });
       };
+      return { agent, speak };
+    };
+
+    it("of what an agent said empties the row that sent it, and the ephemeris of that turn alone", async () => {
+      const { agent, speak } = await speaker();
       const keys = [newKey(), newKey()];
       const [first] = [await speak(keys[0] ?? ""), await speak(keys[1] ?? "")];
       await events().redact(first.eventId);
@@ -202,6 +208,16 @@ onEachDatabase((database) => {
       expect([...rows]).toEqual([{ content: {} }, { content: { body: keys[1] } }]);
       const left = await database().sql`select entry from ephemeris where user_id = ${agent.userId}`;
       expect([...left]).toEqual([{ entry: keys[1] }]);
+    });
+
+    it("of a draft empties the row that sent it, and leaves the ephemeris", async () => {
+      const { agent, speak } = await speaker();
+      const key = newKey();
+      await events().redact((await speak(key, "draft")).eventId);
+      const rows = await database().sql`select content from outbox where key = ${key}`;
+      expect([...rows]).toEqual([{ content: {} }]);
+      const left = await database().sql`select entry from ephemeris where user_id = ${agent.userId}`;
+      expect([...left]).toEqual([{ entry: key }]);
     });
   });
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { withdrawalOf } from "../../src/agent/draft.ts";
 import { Agents } from "../../src/database/agents.ts";
+import { Outbox } from "../../src/database/outbox.ts";
 import type { Conversation } from "../../src/database/routing.ts";
 import { Fenced, type StepCommit } from "../../src/database/steps.ts";
 import { type Turn, Turns } from "../../src/database/turns.ts";
@@ -318,6 +320,25 @@ onEachDatabase((database) => {
       expect(row).toEqual({ state: "cancelled", error: "stopped by @you:test" });
       expect((await traces(turn)).outbox).toHaveLength(1);
       expect(await turnsOf().open(conversation)).toEqual([]);
+    });
+
+    it("takes back the drafts of the turn, unless that is under way", async () => {
+      const { conversation, turn } = await opened();
+      const drafts = [newKey(), newKey()].map((key) => ({
+        key,
+        roomId: conversation.roomId,
+        sender: "@agent:test" as UserId,
+        kind: "draft" as const,
+        content: {},
+      }));
+      const outbox = new Outbox(database());
+      await outbox.add(drafts, turn.id);
+      await outbox.add(drafts.slice(0, 1).map(withdrawalOf));
+      await turnsOf().close(turn, "cancelled", "stopped by @you:test");
+      expect(await outbox.take(conversation.roomId, 10)).toMatchObject([
+        ...drafts.map((draft) => ({ ...draft, about: null })),
+        ...drafts.map(withdrawalOf),
+      ]);
     });
   });
 

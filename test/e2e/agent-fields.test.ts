@@ -210,6 +210,17 @@ describe("a field of agent.json that is changed while the bridge runs", () => {
     });
   });
 
+  it("streaming: whether people see an answer grow", async () => {
+    await set({ answer: "text", streaming: "true" }, async () => {
+      const rest = Promise.withResolvers<void>();
+      stage.model.on("slowly", ["One", { wait: rest.promise }, " and two."]);
+      await admin.say(room, "slowly");
+      await admin.waitForMessage(room, ({ body }) => body === "One");
+      rest.resolve();
+      await admin.waitForMessage(room, ({ body }) => body === "One and two.");
+    });
+  });
+
   it("reply: whom the agent answers", async () => {
     const other = await stage.user("other");
     const company = await stage.room(admin, [other], ["helper"]);

@@ -28,6 +28,19 @@ describe("completion", () => {
     );
   });
 
+  it("says nothing of its thoughts before it is whole", () => {
+    const builder = new CompletionBuilder();
+    const said = [..."<think>first, a thought</think>Hello, <think>second</think>world"].map((content) => {
+      builder.add({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
+      return builder.text;
+    });
+    const beginnings = Array.from("Hello, world", (_, index) => "Hello, world".slice(0, index + 1).trim());
+    expect([...new Set(said)]).toEqual(["", ...new Set(beginnings)]);
+    expect(builder.calls).toBe(false);
+    builder.add({ choices: [{ index: 0, delta: call(0, "a", "React"), finish_reason: null }] });
+    expect(builder.calls).toBe(true);
+  });
+
   it.each([
     ["reasoning_content", [{ reasoning_content: "let me " }, { reasoning_content: "see" }, { content: "Hi" }]],
     ["reasoning", [{ reasoning: "let me " }, { reasoning: "see" }, { content: "Hi" }]],

@@ -110,6 +110,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     media: new MediaTable(database),
     operations: new Operations(database),
     uploads: new Uploads(database),
+    openDraft: () => ({ write() {}, end: async () => [], withdraw: async () => {} }),
     showWork: () => () => {},
   };
 }
