@@ -12,6 +12,7 @@ import { approvalCard, type Card, type CardQuestion, outcomeOfCard } from "./app
 import type { Mind } from "./mind.ts";
 import { includesLevel } from "./permissions.ts";
 import type { Rights } from "./rights.ts";
+import { isEncrypted } from "./room.ts";
 import { utter } from "./speech.ts";
 import type { ToolContext } from "./tool.ts";
 
@@ -51,7 +52,7 @@ export async function askPeople(
   }
   const place = await placeOf(mind, call, asker);
   if (!place) return { refusal: `${because}, and nobody may approve it, neither here nor in a control room` };
-  const { card, approvers, from } = place;
+  const { card, approvers, from, speaks } = place;
   const now = mind.clock.now();
   const theirs = approvers.filter((person) => call.requesters.includes(person));
   const question: CardQuestion = {
@@ -69,7 +70,7 @@ export async function askPeople(
   const where = from === undefined ? "by people in this room" : "by those who run this bridge";
   return {
     question: { id, askedBecause: because, expiresAt, cardRoom: card.roomId, cardKey: card.key },
-    outbox: [...approvalCard(card, question), ...(from === undefined ? [] : askedElsewhere(id, call, asker))],
+    outbox: [...approvalCard(card, question), ...(from && speaks ? askedElsewhere(id, call, asker) : [])],
     told: systemEvent(
       now,
       `Operation ${id}, ${call.tool} (call ${call.callId}), waits until ${eventTime(expiresAt)} for approval ${where}: ${because}. The turn goes on when they have decided.`,
@@ -77,26 +78,35 @@ export async function askPeople(
   };
 }
 
+interface Place {
+  readonly card: Card;
+  readonly approvers: readonly UserId[];
+  /** Where the agent asks from, if the card is in another room. */
+  readonly from: string | undefined;
+  /** There is a room, in which what is said is not encrypted. */
+  readonly speaks: boolean;
+}
+
 /** The conversation's room where somebody in it may decide, or else the control room. */
 async function placeOf(
   mind: Pick<Mind, "botUserId" | "rights" | "rooms">,
   { key }: OperationCall,
   { agent, roomId }: Asker,
-): Promise<{ card: Card; approvers: readonly UserId[]; from: string | undefined } | undefined> {
+): Promise<Place | undefined> {
   const cardKey = digest("card", key);
-  const here = roomId === HOME ? [] : await approversIn(roomId, mind);
+  const speaks = roomId !== HOME && !(await isEncrypted(roomId, mind.rooms));
+  const here = speaks ? await approversIn(roomId, mind) : [];
   if (here.length > 0) {
-    return { card: { key: cardKey, roomId, sender: agent.userId }, approvers: here, from: undefined };
+    return { card: { key: cardKey, roomId, sender: agent.userId }, approvers: here, from: undefined, speaks };
   }
   const control = await mind.rooms.controlRoom();
   const admins = control === undefined ? [] : await approversIn(control, mind);
   if (control === undefined || admins.length === 0) return undefined;
   const from = `${agent.displayName} (${agent.userId}), ${roomId === HOME ? "by itself" : `in ${roomId}`}`;
-  return { card: { key: cardKey, roomId: control, sender: mind.botUserId }, approvers: admins, from };
+  return { card: { key: cardKey, roomId: control, sender: mind.botUserId }, approvers: admins, from, speaks };
 }
 
 function askedElsewhere(id: number, { key }: OperationCall, { agent, roomId, thread }: Asker) {
-  if (roomId === HOME) return [];
   const text = `Nobody here may approve what I am about to do (operation ${id}): I have asked those who run this bridge.`;
   const sender = agent.userId;
   return utter({ sender, roomId, text, thread, notice: true, key: digest("asked elsewhere", key) });

@@ -33,6 +33,10 @@ export async function silencedIn(
   return state["m.room.encryption"] ? "encrypted" : undefined;
 }
 
+/** Nothing that is meant for the room may be said there: it would not be encrypted. */
+export const isEncrypted = async (roomId: RoomId, rooms: Pick<Rooms, "context">): Promise<boolean> =>
+  "m.room.encryption" in (await rooms.context(roomId)).state;
+
 /** The thread in which a call speaks: the one it names; in the conversation's own room, that of the conversation. */
 export const threadToSpeakIn = (
   named: string | undefined,

@@ -49,6 +49,6 @@ export async function withdraw(
   for (const id of [...edits.map(({ event_id }) => String(event_id)), eventId]) {
     const transaction = digest(key, id);
     const redaction = `/_matrix/client/v3/rooms/${room}/redact/${encodeURIComponent(id)}/${transaction}`;
-    await client.request("PUT", redaction, as, {});
+    await client.request("PUT", redaction, as, { reason: "This was a draft." });
   }
 }

@@ -231,6 +231,16 @@ onEachDatabase((database) => {
       ]);
     });
 
+    it("so is what an agent wants in a room that is encrypted, in which nothing is said", async () => {
+      const room = await roomOf(ann, ben);
+      await database().sql`
+        insert into room_state (room_id, type, content, sender, position)
+        values (${room}, 'm.room.encryption', '{"algorithm":"m.megolm.v1.aes-sha2"}', ${ann}, 1)`;
+      expect((await ask(room)).cardRoom).toBe(control);
+      expect(await said(room)).toEqual([]);
+      expect((await said(control)).at(-1)).toContain(`in ${room}`);
+    });
+
     it("so is what an agent wants at home", async () => {
       const asked = await ask(HOME);
       expect(asked.cardRoom).toBe(control);

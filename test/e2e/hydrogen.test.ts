@@ -21,7 +21,11 @@ describe.skipIf(browserMissing)(`in Hydrogen (slow: a real browser; ${browserMis
   let room: string;
   beforeAll(async () => {
     await mkdir(screenshots, { recursive: true });
-    stage = await Stage.set({ database: "postgres", permissions: { "@ann:clevernet.test": "operate" } });
+    stage = await Stage.set({
+      database: "postgres",
+      agents: { helper: {}, writer: { answer: "text", streaming: true } },
+      permissions: { "@ann:clevernet.test": "operate" },
+    });
     await stage.bridge.start();
     ann = await stage.user("ann");
     hydrogen = await openHydrogen(stage.homeserver);
@@ -136,5 +140,23 @@ describe.skipIf(browserMissing)(`in Hydrogen (slow: a real browser; ${browserMis
     await message("it is gone").waitFor();
     await message("has been carried out").waitFor();
     await shoot("9-approved");
+  });
+
+  it("watches an answer grow, of which one message is left", async () => {
+    await stage.directRoom(ann, "writer");
+    await page.locator(".RoomList").getByText("writer").click();
+    const pieces = [1, 2].map(() => Promise.withResolvers<void>());
+    const waits = pieces.map(({ promise: wait }) => ({ wait }));
+    stage.model.on("a story", ["Once **upon**", waits[0] ?? "", " a time", waits[1] ?? "", " it ended."]);
+    await say("tell me a story");
+    await message("Once upon").waitFor();
+    await shoot("10-begins");
+    pieces[0]?.resolve();
+    await message("Once upon a time").waitFor();
+    await shoot("11-grows");
+    pieces[1]?.resolve();
+    await message("Once upon a time it ended.").waitFor();
+    await expect.poll(() => page.locator(".Timeline_message", { hasText: "Once upon" }).count()).toBe(1);
+    await shoot("12-ended");
   });
 });
