@@ -43,6 +43,8 @@ import { Throttle } from "./routing/throttle.ts";
 import { wireMind } from "./wire-mind.ts";
 
 const commandPrefix = "!";
+/** What the homeserver pushes after its return waits no longer than this for what it forgot. */
+const sweepPatienceMs = 10_000;
 
 /** What everything is made from. */
 interface Setting {
@@ -243,11 +245,19 @@ export async function wire({ live, registration, database, notifier, leases, log
   });
   const mediaKeeper = new MediaKeeper({ ...mind, client, maxMegabytes: config.media.maxMegabytes });
   const doorbell = new Doorbell(client, notifier, serverName, clock, log);
-  const watch = new HomeserverWatch(client, config.homeserver.url, clock, () => {
-    log.info("the homeserver is back");
-    // What it forgot comes before what it pushes from now on.
-    void reconciler.sweep().then(() => doorbell.ring());
+  const watch = new HomeserverWatch(client, config.homeserver.url, clock, {
+    onGone: () => router.hold(),
+    onBack: () => void catchUp(),
   });
+  const catchUp = async () => {
+    log.info("the homeserver is back");
+    const patience = new AbortController();
+    const tooLong = clock.sleep(sweepPatienceMs, patience.signal).catch(() => {});
+    await Promise.race([reconciler.sweep(), tooLong]);
+    patience.abort();
+    if (watch.reachable) router.release();
+    void doorbell.ring();
+  };
   return {
     service,
     client,

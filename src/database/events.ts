@@ -169,17 +169,6 @@ export class Events {
     return row;
   }
 
-  /** Edits of an event by its own sender that nobody has taken back. */
-  async editsOf(event: StoredEvent): Promise<EventId[]> {
-    const rows = await this.#database.run(
-      (sql) => sql<{ eventId: EventId }[]>`
-        select event_id as "eventId" from events
-        where replaces = ${event.eventId} and sender = ${event.sender} and room_id = ${event.roomId} and redacted_at is null
-        order by seq`,
-    );
-    return rows.map(({ eventId }) => eventId);
-  }
-
   /** Redactions of an event that came before it did. */
   redactionsOf(event: StoredEvent): Promise<StoredEvent[]> {
     return this.#database.run(
@@ -224,11 +213,12 @@ export class Events {
   /**
    * Empties an event, its edits, and every kept render in which it, or the message that it edited, could be read, and
    * removes the files that came with it and the names that it gave; of an agent's own message also the row that sent it
-   * and, unless it was a draft, what the ephemeris says of that turn.
+   * and, unless it was a draft, what the ephemeris says of that turn. Returns the edits by the event's own sender that
+   * were not empty before.
    */
-  async redact(target: EventId): Promise<void> {
-    await this.#database.run(
-      (sql) => sql`
+  async redact(target: EventId): Promise<EventId[]> {
+    const edits = await this.#database.run(
+      (sql) => sql<{ eventId: EventId }[]>`
         with emptied as (
           update events set content = '{}', original = null, media = null, redacted_at = coalesce(redacted_at, now())
           where event_id = ${target} or replaces = ${target}
@@ -252,11 +242,15 @@ export class Events {
           delete from file_versions where event_id = ${target}
         ), unlearnt as (
           delete from knowledge where event_id = ${target}
+        ), unseen as (
+          update renders set system = '', prompt = '' where event_ids && (
+            select array_agg(o.event_id) from events e join events o
+              on o.event_id = e.event_id or (o.event_id = e.replaces and o.sender = e.sender)
+            where e.event_id = ${target})
         )
-        update renders set system = '', prompt = '' where event_ids && (
-          select array_agg(o.event_id) from events e join events o
-            on o.event_id = e.event_id or (o.event_id = e.replaces and o.sender = e.sender)
-          where e.event_id = ${target})`,
+        select o.event_id as "eventId" from events e join events o on o.replaces = e.event_id and o.sender = e.sender
+        where e.event_id = ${target} and o.redacted_at is null order by o.seq`,
     );
+    return edits.map(({ eventId }) => eventId);
   }
 }

@@ -4,20 +4,26 @@ import type { MatrixClient } from "./client.ts";
 
 const askEveryMs = 5_000;
 
+export interface WatchEars {
+  /** Called once before each `onBack`. */
+  readonly onGone: () => void;
+  readonly onBack: () => void;
+}
+
 /**
  * Notices that the homeserver went away and came back: an idle connection to it ends when its process does, and any
- * request that found nobody tells as well. `onBack` is called once for each return.
+ * request that found nobody tells as well.
  */
 export class HomeserverWatch {
   readonly #client: MatrixClient;
   readonly #clock: Clock;
   readonly #address: { host: string; port: number };
-  readonly #onBack: () => void;
+  readonly #ears: WatchEars;
   readonly #stopped = new AbortController();
   #socket: net.Socket | undefined;
   #waiting = false;
 
-  constructor(client: MatrixClient, homeserverUrl: string, clock: Clock, onBack: () => void) {
+  constructor(client: MatrixClient, homeserverUrl: string, clock: Clock, ears: WatchEars) {
     const url = new URL(homeserverUrl);
     this.#client = client;
     this.#clock = clock;
@@ -25,7 +31,7 @@ export class HomeserverWatch {
       host: url.hostname.replace(/^\[|\]$/g, ""),
       port: Number(url.port) || (url.protocol === "https:" ? 443 : 80),
     };
-    this.#onBack = onBack;
+    this.#ears = ears;
     client.onUnreachable = () => this.#gone();
   }
 
@@ -68,6 +74,7 @@ export class HomeserverWatch {
   #gone(): void {
     if (this.#waiting || this.#stopped.signal.aborted) return;
     this.#waiting = true;
+    this.#ears.onGone();
     void this.#waitForReturn().catch(() => {});
   }
 
@@ -77,7 +84,7 @@ export class HomeserverWatch {
       await this.#clock.sleep(500, this.#stopped.signal);
     } while (!(await this.#client.alive()));
     this.#waiting = false;
-    this.#onBack();
+    this.#ears.onBack();
     this.#listen();
   }
 

@@ -8,10 +8,11 @@ const stemLength = 60;
  * @param extension without a dot
  */
 export const mediaName = (given: string, eventId: EventId, extension: string): string => {
-  const [last = ""] = given.normalize("NFC").split(/[/\\]/).slice(-1);
+  const plain = given.replace(/\p{Variation_Selector}/gu, "").normalize("NFC");
+  const [last = ""] = plain.split(/[/\\]/).slice(-1);
   const stem = last
     .replace(/\.[A-Za-z0-9]{1,8}$/, "")
-    .replace(/[^\p{L}\p{M}\p{N}_.]+/gu, "-")
+    .replace(/[^[\p{L}\p{M}\p{N}_.]--\p{Default_Ignorable_Code_Point}]+/gv, "-")
     .replace(/\.{2,}/g, ".")
     .replace(/^[-.\p{M}]+/u, "");
   const cut = [...stem]

@@ -4,7 +4,7 @@ import type { RoomContext } from "../database/room-context.ts";
 import type { UserId } from "../lib/ids.ts";
 import { isDraft } from "../matrix/draft.ts";
 import { powerOf, readPowerLevels } from "../matrix/state.ts";
-import { takeBackEdits } from "./drafts.ts";
+import { withdrawalOfEdit } from "./drafts.ts";
 import { takeBackEdit } from "./edits.ts";
 import type { KindOf } from "./project.ts";
 
@@ -23,11 +23,10 @@ export async function redact(
   const target = await events.find(redaction.redacts);
   if (!target || target.roomId !== redaction.roomId) return [];
   if (target.sender !== redaction.sender && !mayRedact(room, redaction.sender)) return [];
-  const isOurs = kindOf(target.sender) === "agent" && isDraft(target.content);
-  const left = isOurs ? await takeBackEdits(target, events) : [];
-  await events.redact(target.eventId);
+  const edits = await events.redact(target.eventId);
   await takeBackEdit(events, target);
-  return left;
+  const isOurs = kindOf(target.sender) === "agent" && isDraft(target.content);
+  return isOurs ? edits.map((edit) => withdrawalOfEdit(target, edit)) : [];
 }
 
 /** The same for an event that its redactions have overtaken. */

@@ -10,6 +10,7 @@ import { Turns } from "../../src/database/turns.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { EventId, RoomId, UserId } from "../../src/lib/ids.ts";
 import { silentLog } from "../../src/lib/log.ts";
+import { draftContent, draftEdit } from "../../src/matrix/draft.ts";
 import { Judge } from "../../src/routing/judge.ts";
 import { Throttle } from "../../src/routing/throttle.ts";
 import { onEachDatabase } from "../support/database.ts";
@@ -325,6 +326,44 @@ onEachDatabase((database) => {
         await route(...(early ? [redaction, message] : [message, redaction]), editOf(message, "back"));
         expect(await bodyOf(message)).toBeUndefined();
       }
+    });
+
+    describe("a draft that is taken back", () => {
+      const agent = "@agent_drafter:test" as UserId;
+      const drafted = (sender: UserId) => {
+        const draft = incoming({ roomId, sender, content: draftContent("Hel", undefined, newKey()) });
+        const edit = incoming({ roomId, sender, content: draftEdit(draft.eventId, "Hello") as never });
+        return [draft, { ...edit, replaces: draft.eventId }, redactionOf(draft, sender)] as const;
+      };
+      /** Events that are to be taken back as well. */
+      const withdrawn = async () => (await new Outbox(database()).take(roomId, 10)).map(({ content }) => content);
+      const only = ({ eventId }: IncomingEvent) => [{ "m.relates_to": { event_id: eventId } }];
+
+      it("takes its edits with it, also one that comes after it", async () => {
+        const [draft, edit, redaction] = drafted(agent);
+        await route(draft, redaction, edit);
+        expect(await withdrawn()).toEqual(only(edit));
+      });
+
+      it("takes its edits with it, also one that is stored when it is taken back", async () => {
+        const [draft, edit, redaction] = drafted(agent);
+        await route(draft);
+        await routeAtOnce(redaction, edit);
+        expect(await withdrawn()).toEqual(only(edit));
+      });
+
+      it("leaves edits alone that were taken back before", async () => {
+        const [draft, edit, redaction] = drafted(agent);
+        await route(draft, edit, redactionOf(edit, agent), redaction);
+        expect(await withdrawn()).toEqual([]);
+      });
+
+      it("is what only an agent writes", async () => {
+        const [draft, edit, redaction] = drafted(mallory);
+        await route(draft, edit, redaction);
+        await route(...drafted(mallory).toReversed());
+        expect(await withdrawn()).toEqual([]);
+      });
     });
 
     it("an invitation is answered, unless it was taken back before", async () => {

@@ -19,7 +19,7 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
   afterAll(() => stage.strike());
 
   /** One transaction is under way; the rest waits in the homeserver's memory and dies with it. Then it comes back. */
-  const forgets = async (what: () => Promise<unknown>) => {
+  const forgets = async (what: () => Promise<unknown>, whileDead = () => {}) => {
     const push = stage.toBridge.hold({ when: isTransaction });
     await what();
     await push.reached();
@@ -28,6 +28,7 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
     await stage.toHomeserver.refuse();
     stage.toBridge.cut();
     push.lift();
+    whileDead();
     await stage.homeserver.synapse.restart();
     await stage.toHomeserver.accept();
   };
@@ -48,6 +49,36 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
        and type = 'm.room.message' order by seq`,
     );
     expect(stored.map(({ body }) => body)).toEqual(texts);
+  }, 120_000);
+
+  const isSync = ({ path }: { path: string }) => path.includes("/sync");
+
+  it("what it pushes after its return waits for what it had forgotten", async () => {
+    const room = await stage.directRoom(ann);
+    await quiet(stage.toBridge);
+    const texts = ["forgotten", "forgotten too", "pushed"];
+    const slow = stage.toHomeserver.delay(2_000, { when: isSync });
+    await forgets(
+      async () => {
+        for (const text of texts) await ann.say(room, text);
+      },
+      () => stage.homeserver.unqueueNewest(),
+    );
+    await ann.waitForMessage(room, ({ body }) => body === answerTo("pushed"), { within: 60_000 });
+    slow.lift();
+    expect(await saidIn(ann, room)).toEqual([...texts, ...texts.map(answerTo)]);
+    await stage.check();
+  }, 120_000);
+
+  it("and waits ten seconds for a sweep that does not end (slow: as long)", async () => {
+    const room = await stage.directRoom(ann);
+    await quiet(stage.toBridge);
+    const sweep = stage.toHomeserver.hold({ when: isSync });
+    await forgets(() => ann.say(room, "under way"));
+    await ann.say(room, "after its return");
+    await ann.waitForMessage(room, ({ body }) => body === answerTo("after its return"), { within: 30_000 });
+    sweep.lift();
+    await stage.check();
   }, 120_000);
 
   it("a room whose past an agent may not read any more keeps it from nothing that it missed elsewhere", async () => {

@@ -21,6 +21,10 @@ describe("the name of a file that came with an event", () => {
     ["x".repeat(500), "x".repeat(60)],
     ["archive.tar.gz", "archive.tar"],
     ["-rf", "rf"],
+    ["葛\u{E0100}城", "葛城"],
+    ["葛\u0000\u{E0100}城", "葛-城"],
+    ["a\u3164b", "a-b"],
+    ["e\uFE0F\u0301.png", "é"],
   ])("for %j begins with %j", (given, stem) => {
     const name = mediaName(given, event, "png");
     expect(name.replace(unique, "")).toBe(stem);

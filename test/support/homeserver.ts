@@ -21,6 +21,8 @@ export interface TestHomeserver {
   readonly applicationServiceUrl: string;
   /** Whether each event so far is in its queue of what it pushes, which is in its memory alone. */
   hasQueuedAll(): boolean;
+  /** While it is dead: as if it had died before it put the newest event into that queue. */
+  unqueueNewest(): void;
   /** Ends it and removes its state. */
   dispose(): Promise<void>;
 }
@@ -54,7 +56,8 @@ export async function startTestHomeserver(
     registration,
     registrationFile,
     applicationServiceUrl,
-    hasQueuedAll: () => hasQueuedAll(dir),
+    hasQueuedAll: () => withDatabase(dir, (database) => database.prepare(unqueued).get() === undefined),
+    unqueueNewest: () => withDatabase(dir, (database) => database.exec(unqueueNewest)),
     async dispose() {
       await synapse.kill();
       await rm(dir, { recursive: true });
@@ -62,12 +65,16 @@ export async function startTestHomeserver(
   };
 }
 
-const hasQueuedAll = (dir: string): boolean => {
-  const database = new DatabaseSync(join(dir, "homeserver.db"), { readOnly: true, timeout: 5_000 });
-  const unqueued = `
-    select 1 from appservice_stream_position place, events where events.stream_ordering > place.stream_ordering limit 1`;
+const unqueued = `
+  select 1 from appservice_stream_position place, events where events.stream_ordering > place.stream_ordering limit 1`;
+
+const unqueueNewest = `
+  update appservice_stream_position set stream_ordering = (select max(stream_ordering) - 1 from events)`;
+
+const withDatabase = <Result>(dir: string, use: (database: DatabaseSync) => Result): Result => {
+  const database = new DatabaseSync(join(dir, "homeserver.db"), { timeout: 5_000 });
   try {
-    return database.prepare(unqueued).get() === undefined;
+    return use(database);
   } finally {
     database.close();
   }
