@@ -2,6 +2,7 @@ import { systemClock } from "../lib/clock.ts";
 import { UserError } from "../lib/errors.ts";
 import type { RoomId } from "../lib/ids.ts";
 import { visible } from "../lmml/visible.ts";
+import { isDraft } from "../matrix/draft.ts";
 import { readMessage } from "../matrix/message.ts";
 import type { DemoUser } from "./demo-user.ts";
 
@@ -38,7 +39,8 @@ export const exchange = async ({ user, roomId, text, onAnswer, check }: Exchange
     typing = news.typing ? news.typing.some((userId) => userId !== user.userId) : typing;
     for (const event of news.events) {
       const message = readMessage(event);
-      if (asked && message && event.sender !== user.userId && !message.replaces) {
+      const isWhole = message && !message.replaces && !isDraft(event.content);
+      if (asked && isWhole && event.sender !== user.userId) {
         onAnswer(visible(message.body.replaceAll(/\r\n?/g, "\n")));
         answered = true;
       }

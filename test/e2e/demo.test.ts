@@ -2,6 +2,7 @@ import { cp, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from
 import { connect } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { callMatrix } from "../support/matrix-api.ts";
@@ -164,6 +165,12 @@ describe("npm run demo (slow: each start waits for a real Synapse, which is fetc
     expect(model.requests.at(-1)?.headers.authorization).toBe(`Bearer ${key}`);
     for (const file of await filesBelow(join(dir, ".demo")))
       expect(await readFile(file, "latin1"), file).not.toContain(key);
+  });
+
+  it("prints an answer that is streamed when it is whole", async () => {
+    model.on("slowly", () => ["One", { wait: sleep(2_500) }, " and two."]);
+    await demo(["say", '!write agents:/helper/agent.json {"answer":"text","streaming":true}']);
+    expect(await demo(["say", "slowly"])).toEqual({ code: 0, text: "One and two." });
   });
 
   it("stops everything, and says what", async () => {
