@@ -28,10 +28,11 @@ import { HomeserverWatch } from "./matrix/watch.ts";
 import { createMetrics } from "./metrics.ts";
 import { ControlRoom } from "./rooms/control-room.ts";
 import { Delivery } from "./rooms/delivery.ts";
-import { openDraft } from "./rooms/drafts.ts";
+import { GrowingMessage } from "./rooms/drafts.ts";
 import { Receipts } from "./rooms/receipts.ts";
 import { ThoughtsRooms } from "./rooms/thoughts-room.ts";
 import { Typing } from "./rooms/typing.ts";
+import { catchUp } from "./routing/catch-up.ts";
 import { Doorbell } from "./routing/doorbell.ts";
 import { Intake } from "./routing/intake.ts";
 import { Judge } from "./routing/judge.ts";
@@ -43,8 +44,6 @@ import { Throttle } from "./routing/throttle.ts";
 import { wireMind } from "./wire-mind.ts";
 
 const commandPrefix = "!";
-/** What the homeserver pushes after its return waits no longer than this for what it forgot. */
-const sweepPatienceMs = 10_000;
 
 /** What everything is made from. */
 interface Setting {
@@ -173,7 +172,7 @@ export async function wire({ live, registration, database, notifier, leases, log
       thoughts.nudge(agent);
     },
     onRead: (agent, roomId, eventId, answered) => receipts.read(agent.userId, roomId, eventId, answered),
-    openDraft: (place) => openDraft({ ...shared, outbox }, place),
+    openDraft: (place) => new GrowingMessage({ ...shared, outbox }, place),
     showWork: (agent, roomId) => typing.show(agent, roomId),
   });
   const { book, files, schedules } = mind;
@@ -247,17 +246,11 @@ export async function wire({ live, registration, database, notifier, leases, log
   const doorbell = new Doorbell(client, notifier, serverName, clock, log);
   const watch = new HomeserverWatch(client, config.homeserver.url, clock, {
     onGone: () => router.hold(),
-    onBack: () => void catchUp(),
+    onBack: () => {
+      log.info("the homeserver is back");
+      void catchUp({ reconciler, router, doorbell, clock, reachable: () => watch.reachable });
+    },
   });
-  const catchUp = async () => {
-    log.info("the homeserver is back");
-    const patience = new AbortController();
-    const tooLong = clock.sleep(sweepPatienceMs, patience.signal).catch(() => {});
-    await Promise.race([reconciler.sweep(), tooLong]);
-    patience.abort();
-    if (watch.reachable) router.release();
-    void doorbell.ring();
-  };
   return {
     service,
     client,

@@ -16,7 +16,7 @@ const longestPauseMs = 15_000;
 /** What stands there when the model goes on to work. */
 const pending = "…";
 
-export interface DraftParts {
+interface DraftParts {
   readonly outbox: Outbox;
   readonly rooms: Rooms;
   readonly client: MatrixClient;
@@ -29,11 +29,7 @@ export interface DraftParts {
  * Shows an answer while the model writes it: a message that is edited. The message and its withdrawal go through the
  * outbox, so that no death leaves it there; the edits are sent as they come.
  */
-export function openDraft(parts: DraftParts, place: DraftPlace): Draft {
-  return new GrowingMessage(parts, place);
-}
-
-class GrowingMessage implements Draft {
+export class GrowingMessage implements Draft {
   readonly #parts: DraftParts;
   readonly #place: DraftPlace;
   readonly #ended = new AbortController();
@@ -61,8 +57,8 @@ class GrowingMessage implements Draft {
     const { agent, key, roomId, turn } = this.#place;
     // It may have been queued although the answer did not arrive, and by a process that has died.
     await this.#queued?.catch(() => {});
-    const mayBe = this.#queued !== undefined || turn.epoch > 1;
-    if (!mayBe || !(await this.#parts.outbox.has(key))) return [];
+    const isNone = this.#queued === undefined && turn.epoch === 1;
+    if (isNone || !(await this.#parts.outbox.has(key))) return [];
     return [withdrawalOf({ key, roomId, sender: agent.userId })];
   }
 

@@ -103,7 +103,7 @@ export class Judge {
         else if (isCard(event.content)) return {};
         return (await isAmongAgents(event, this.kindOf, this.#parts.events)) ? { shownChars: 0 } : {};
       case "m.room.redaction":
-        return { outbox: await redact(event, room, { ...this.#parts, kindOf: this.kindOf }) };
+        return { outbox: await redact(event, room, { events: this.#parts.events, kindOf: this.kindOf }) };
       case "m.room.encryption":
         // Anybody may send what has only the name of a state event.
         if (projected.state === undefined) return {};

@@ -52,7 +52,8 @@ export class Router {
   /** Commands that take long, by `seq`. */
   readonly #underWay = new Map<number, Promise<void>>();
   readonly #stopped = new AbortController();
-  #held = false;
+  /** Rooms in which something waits for `release`. */
+  #held: Set<RoomId> | undefined;
 
   constructor(parts: RouterParts) {
     this.#parts = parts;
@@ -78,22 +79,13 @@ export class Router {
 
   /** What is stored from now on waits until `release`: what belongs before it may be missing. */
   hold(): void {
-    this.#held = true;
+    this.#held ??= new Set();
   }
 
   release(): void {
-    this.#held = false;
-    const { clock, events, log } = this.#parts;
-    events.roomsWithPending().then(
-      (roomIds) => this.route(roomIds),
-      (error: unknown) => {
-        log.error({ err: error }, `what waits is not known, and is asked for again: ${messageOf(error)}`);
-        void clock.sleep(retryAfterMs, this.#stopped.signal).then(
-          () => this.#held || this.release(),
-          () => {},
-        );
-      },
-    );
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    this.route([...held]);
   }
 
   /** Takes up what was stored and not routed, here or in another process. */
@@ -137,7 +129,8 @@ export class Router {
       const waiting = more ?? (await pendingIn(database, roomId, batch, [...this.#underWay.keys()]));
       let room = waiting[0]?.room;
       for (const { room: _, ...event } of waiting) {
-        if (this.#stopped.signal.aborted || this.#held || !leases.holds(roomId)) return;
+        if (this.#held) return void this.#held.add(roomId);
+        if (this.#stopped.signal.aborted || !leases.holds(roomId)) return;
         await this.#routeEvent(event, room ?? (await rooms.context(roomId)));
         // Only state changes what is known of a room.
         if (event.stateKey !== null) room = null;
