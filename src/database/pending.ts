@@ -16,13 +16,13 @@ export interface Fresh {
 /** Columns of a `Waiting`, for rows `e` of events. */
 const waitingColumns = (sql: Sql, overtaken: Fragment) => sql`
   ${sql.unsafe(eventColumns)}, ${overtaken} as overtaken,
-  case when row_number() over (partition by e.room_id order by e.seq) = 1 then (
+  case when row_number() over (partition by e.room_id order by e.position, e.seq) = 1 then (
     select to_jsonb(context) from (select ${contextColumns(sql, sql`e.room_id`)}) context) end as room`;
 
 const changedIn = (sql: Sql, table: string) =>
   sql`exists (select 1 from ${sql(table)} later where later.replaces = e.event_id or later.redacts = e.event_id)`;
 
-/** A room's events that wait to be routed, in order of arrival, but for those that are given as being routed. */
+/** A room's events that wait to be routed, by their places in history, but for those that are given as being routed. */
 export const pendingIn = (
   database: Database,
   roomId: RoomId,
@@ -34,7 +34,7 @@ export const pendingIn = (
       select ${waitingColumns(sql, changedIn(sql, "events"))}
       from (select * from events where room_id = ${roomId} and routed_at is null
         and seq::text <> all (${underWay.map(String)}::text[]) order by seq limit ${limit}) e
-      order by e.seq`,
+      order by e.position, e.seq`,
   );
 
 /** Of more events, to store them and to read them back takes less time. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { answerEach, answerTo } from "../support/answers.ts";
-import { isTransaction, quiet, saidIn } from "../support/faults.ts";
+import { isTransaction, nextTransaction, quiet, saidIn } from "../support/faults.ts";
 import { eventually } from "../support/poll.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
@@ -19,7 +19,7 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
   afterAll(() => stage.strike());
 
   /** One transaction is under way; the rest waits in the homeserver's memory and dies with it. Then it comes back. */
-  const forgets = async (what: () => Promise<unknown>, whileDead = () => {}) => {
+  const forgets = async (what: () => Promise<unknown>, whileDead = () => {}, onReturn = async () => {}) => {
     const push = stage.toBridge.hold({ when: isTransaction });
     await what();
     await push.reached();
@@ -30,6 +30,7 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
     push.lift();
     whileDead();
     await stage.homeserver.synapse.restart();
+    await onReturn();
     await stage.toHomeserver.accept();
   };
 
@@ -54,7 +55,7 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
   const isSync = ({ path }: { path: string }) => path.includes("/sync");
 
   it("what it pushes after its return waits for what it had forgotten", async () => {
-    const room = await stage.directRoom(ann);
+    const [room, other] = [await stage.directRoom(ann), await stage.directRoom(ann)];
     await quiet(stage.toBridge);
     const texts = ["forgotten", "forgotten too", "pushed"];
     const slow = stage.toHomeserver.delay(2_000, { when: isSync });
@@ -63,6 +64,12 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
         for (const text of texts) await ann.say(room, text);
       },
       () => stage.homeserver.unqueueNewest(),
+      async () => {
+        // It begins to push with whatever concerns us next.
+        const pushed = nextTransaction(stage.toBridge);
+        await ann.say(other, "elsewhere");
+        await pushed();
+      },
     );
     await ann.waitForMessage(room, ({ body }) => body === answerTo("pushed"), { within: 60_000 });
     slow.lift();
