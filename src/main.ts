@@ -2,16 +2,16 @@ import { enableCompileCache, flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { Command } from "commander";
-import { findingText } from "./check-finding.ts";
-import { demoEnvironment, loadConfig } from "./config.ts";
-import { init, refuseFiles, rotateFolderTokens } from "./init.ts";
-import type { Answers } from "./init-questions.ts";
-import { UserError } from "./lib/errors.ts";
-import { createLog } from "./lib/log.ts";
-import { readRegistration } from "./matrix/registration.ts";
+import { readRegistration } from "./adapters/matrix/registration.ts";
+import { demoEnvironment, loadConfig } from "./app/config/config.ts";
+import { findingText } from "./app/operator/check-finding.ts";
+import { init, refuseFiles, rotateFolderTokens } from "./app/operator/init.ts";
+import type { Answers } from "./app/operator/init-questions.ts";
+import { UserError } from "./base/lib/errors.ts";
+import { createLog } from "./base/lib/log.ts";
 
-// What a start has compiled, the next need not: a third of its work. Where the folder cannot be written, it does.
-// With NODE_COMPILE_CACHE it is more: then Node does not even load its TypeScript, in no thread.
+// Cache compiled code between starts: saves about a third of start-up CPU. Where the folder cannot be written, nothing
+// is saved. With NODE_COMPILE_CACHE more is saved: then Node does not even load its TypeScript, in no thread.
 enableCompileCache(join(import.meta.dirname, "../node_modules/.cache/compiled"));
 
 // The bridge library rests on `request`, whose deprecated calls are none of the operator's business.
@@ -42,7 +42,7 @@ program
         });
       }
     });
-    const { startBridge } = await import("./bridge.ts");
+    const { startBridge } = await import("./app/start/start.ts");
     const bridge = await startBridge(config, registration, log, asked.signal).catch((error: unknown) => {
       if (asked.signal.aborted) return undefined;
       throw error;
@@ -54,7 +54,7 @@ program
     log.info("ending: what runs is finished or left to the next start");
     await bridge.stop();
     log.info("ended");
-    // What a tool that was left behind still waits for does not hold the process.
+    // A tool that was left behind and still waits does not hold the process.
     process.exit();
   });
 
@@ -64,7 +64,7 @@ program
   .option("--config <file>", "the configuration file", "config.yaml")
   .option("--json", "a list of { id, state, says, remedy }")
   .action(async ({ config: file, json }: { config: string; json?: boolean }) => {
-    const { check } = await import("./check.ts");
+    const { check } = await import("./app/operator/check.ts");
     const findings = [];
     for await (const finding of check(file)) {
       findings.push(finding);
@@ -79,7 +79,7 @@ program
   .description("write everything into a file, from which either kind of database can be restored")
   .option("--config <file>", "the configuration file", "config.yaml")
   .action(async (file: string, { config }: { config: string }) =>
-    tell(await (await import("./dump.ts")).dumpTo(config, file)),
+    tell(await (await import("./app/operator/dump.ts")).dumpTo(config, file)),
   );
 
 program
@@ -87,7 +87,7 @@ program
   .description("put a dump into the configured database, which must be empty")
   .option("--config <file>", "the configuration file", "config.yaml")
   .action(async (file: string, { config }: { config: string }) =>
-    tell(await (await import("./dump.ts")).restoreFrom(config, file)),
+    tell(await (await import("./app/operator/dump.ts")).restoreFrom(config, file)),
   );
 
 program
@@ -105,7 +105,7 @@ program
   .option("--rotate-tokens", "make new tokens for the registration in the folder")
   .action(async ({ rotateTokens, test, ...given }: Answers & { rotateTokens?: boolean; test: boolean }) => {
     if (rotateTokens) return tell((await rotateFolderTokens(given.dir)).trimEnd());
-    const { askOperator, requireFlags, testFlags } = await import("./init-questions.ts");
+    const { askOperator, requireFlags, testFlags } = await import("./app/operator/init-questions.ts");
     await refuseFiles(given.dir);
     const terminal = process.stdin.isTTY ? createInterface(process.stdin, process.stdout) : undefined;
     if (!terminal) requireFlags(given);
@@ -120,9 +120,9 @@ program
     tell((await init({ ...rest, homeserver, admin })).trimEnd());
   });
 
-// What was begun is finished, though nobody reads on (`| head`).
+// Work that was begun is finished, though nobody reads on (`| head`).
 process.stdout.on("error", () => {});
-const demonstration = () => import("./demo/demo.ts");
+const demonstration = () => import("./edges/demo/demo.ts");
 const demo = program
   .command("demo")
   .description("start a homeserver, the bridge and an agent to talk to, all of it on this machine and in .demo/")
@@ -144,7 +144,7 @@ demo
   .command("rehearsal", { hidden: true })
   .requiredOption("--port <port>")
   .action(async ({ port }: { port: string }) => {
-    const { startRehearsalModel } = await import("./demo/rehearsal-model.ts");
+    const { startRehearsalModel } = await import("./edges/demo/rehearsal-model.ts");
     await startRehearsalModel({ port: Number(port) });
   });
 

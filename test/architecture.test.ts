@@ -3,72 +3,100 @@ import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 
 /**
- * The architecture: each row is a folder of src, with the folders, packages and Node modules that its files may import.
- * Rings from the inside out; imports point to rings further in, never to a neighbour in the same ring. `type X` allows
- * types of a folder, and nothing that runs.
+ * The architecture. `src` has six rings, each a folder. A ring holds folders one level deep, and each row below is one
+ * of them, with the folders, packages and Node modules that its files may import. `type X` allows types of a folder,
+ * and nothing that runs. Imports go to earlier rings; inside a ring, to earlier rows. The adapters do not know each
+ * other, and neither do the edges.
  */
-const rings: readonly Readonly<Record<string, string>>[] = [
-  // Pure: no I/O.
-  { lib: "pino yaml zod node:async_hooks node:crypto node:timers/promises" },
-  { lmml: "lib fast-xml-parser" },
-  { context: "lib lmml lru-cache" },
-  // Doors: one outside system each.
-  {
+const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  base: {
+    lib: "pino yaml zod node:async_hooks node:crypto node:timers/promises",
+    lmml: "fast-xml-parser",
+    prompt: "lib lmml lru-cache",
+  },
+  adapters: {
     database:
-      "lib type:context postgres @electric-sql/pglite lru-cache zod node:fs node:fs/promises node:module node:path node:stream node:stream/promises node:v8 node:worker_threads node:zlib",
+      "lib @electric-sql/pglite postgres zod node:fs node:fs/promises node:module node:path node:stream node:stream/promises node:v8 node:worker_threads node:zlib",
     matrix:
-      "lib matrix-appservice-bridge express markdown-it sanitize-html yaml zod node:crypto node:fs/promises node:http node:net node:path",
-    media: "lib sharp",
+      "lib @vector-im/matrix-bot-sdk express markdown-it matrix-appservice-bridge sanitize-html yaml zod node:crypto node:fs/promises node:http node:net node:path node:stream/consumers",
     model: "lib openai zod",
-    // Code that is not to be trusted, in an interpreter.
-    compute: "lib luxon quickjs-wasi node:fs node:url node:worker_threads",
+    images: "sharp",
+    sandbox: "lib luxon quickjs-wasi node:fs node:url node:worker_threads",
   },
-  // The mind: files, then how an agent works, then what brings events to it.
-  { vfs: "lib lmml database file-type mime-types re2js node:timers/promises" },
-  { agent: "lib lmml context database matrix media model type:compute vfs cron-parser lru-cache luxon node-cron zod" },
-  {
-    routing: "lib lmml context database matrix media vfs agent",
-    // Edges: what agents do, what they notice, what people see.
-    commands: "lib lmml context type:database matrix vfs agent zod",
-    tools: "lib lmml context type:database matrix media vfs agent zod",
-    sensors: "lib lmml context type:database matrix agent zod",
-    rooms: "lib lmml context type:database matrix vfs agent zod",
-    demo: "lib lmml context matrix execa yaml zod node:events node:fs node:fs/promises node:http node:net node:os node:path node:stream/consumers",
+  domain: {
+    tables: "lib type:prompt database lru-cache",
+    files: "lib lmml type:database tables file-type mime-types re2js node:timers/promises",
+    rights: "lib type:prompt type:database matrix type:tables",
+    agents: "lib type:database type:matrix tables files zod node:fs/promises",
+    budget: "lib lmml prompt model type:tables type:agents",
+    speech: "lib lmml prompt matrix type:tables type:agents",
+    desk: "lib lmml prompt type:database matrix tables files agents budget lru-cache",
+    plans: "lib lmml prompt tables rights speech cron-parser luxon node-cron zod",
   },
-  // main.ts, bridge.ts, wiring.ts, config.ts, init.ts: the wiring, and what the operator gives to it.
-  {
-    src: "lib lmml context database matrix model compute vfs agent routing commands tools sensors rooms demo commander prom-client zod node:fs node:fs/promises node:module node:os node:path node:readline/promises node:util",
+  engine: {
+    operations:
+      "lib lmml prompt type:database matrix type:model type:sandbox type:tables files rights agents type:budget speech desk type:plans lru-cache zod",
+    sight: "lib lmml prompt type:database matrix tables rights agents desk operations",
+    turn: "lib lmml prompt type:database type:matrix model images tables type:files rights agents budget speech operations type:sight lru-cache",
+    control: "lib lmml prompt matrix type:tables rights type:agents speech operations turn zod",
   },
-];
+  edges: {
+    tools: "lib lmml prompt matrix images type:tables files rights agents speech desk plans operations zod",
+    sensors: "lib lmml prompt matrix agents type:operations",
+    commands: "lib lmml matrix type:tables rights agents budget speech operations control zod",
+    routing: "lib database matrix images tables files rights type:agents speech operations sight type:turn",
+    delivery: "lib prompt type:database matrix type:tables type:rights type:agents speech control",
+    demo: "lib lmml prompt matrix execa yaml zod node:events node:fs node:fs/promises node:http node:net node:os node:path node:stream/consumers",
+  },
+  app: {
+    config: "lib rights agents budget zod node:fs/promises node:os node:path",
+    operator: "lib database matrix model tables rights agents config node:fs/promises node:path node:util",
+    start:
+      "lib database matrix model sandbox tables files rights agents budget desk plans operations sight turn control routing delivery config operator prom-client node:fs/promises",
+    "main.ts": "lib matrix demo config operator start commander node:module node:path node:readline/promises",
+  },
+};
 
-const table = Object.assign({}, ...rings) as Record<string, string>;
+const alone = ["adapters", "edges"];
 const project = join(import.meta.dirname, "..");
 const src = join(project, "src");
+
+const rows = Object.entries(rings).flatMap(([ring, folders]) =>
+  Object.entries(folders).map(([folder, allowed]) => ({ ring, folder, allowed: allowed.split(" ") })),
+);
 
 const files = readdirSync(src, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile() && /(?<!\.d)\.ts$/.test(entry.name))
   .map((entry) => {
     const path = join(entry.parentPath, entry.name);
-    return {
-      path,
-      name: relative(src, path),
-      folder: relative(src, dirname(path)) || "src",
-      text: readFileSync(path, "utf8"),
-    };
+    return { path, name: relative(src, path), folder: folderOf(path), text: readFileSync(path, "utf8") };
   });
 
-/** What a file imports: a folder of src, a package or a Node module; with `type:` before it where nothing of it runs. */
-const importsOf = ({ path, folder, text }: (typeof files)[number]): string[] => {
+/** The folder of a file, without its ring: `lib`; of `src/main.ts`, `main.ts`. */
+function folderOf(path: string): string {
+  const parts = relative(src, path).split("/");
+  return parts[parts.length > 1 ? 1 : 0] ?? "";
+}
+
+interface Import {
+  readonly type: boolean;
+  /** What the import names: a path of this file system, a package, or a Node module. */
+  readonly from: string;
+}
+
+const importsOf = ({ path, text }: (typeof files)[number]): Import[] => {
   const clauses = text.matchAll(/^(?:import|export)\s+(type\s)?(?:[\w$*{},\s]+\sfrom\s+)?"([^"]+)"/gm);
   const calls = text.matchAll(/\bimport\(()\s*"([^"]+)"/g);
-  return [...clauses, ...calls].flatMap(([, type, from = ""]) => {
-    const what = from.startsWith(".")
-      ? relative(src, dirname(join(dirname(path), from))) || "src"
-      : from.startsWith("node:")
-        ? from
-        : from.split("/", from.startsWith("@") ? 2 : 1).join("/");
-    return what === folder ? [] : [`${type ? "type:" : ""}${what}`];
-  });
+  return [...clauses, ...calls].map(([, type, from = ""]) => ({
+    type: Boolean(type),
+    from: from.startsWith(".") ? join(dirname(path), from) : from,
+  }));
+};
+
+/** The name by which the table knows what is imported: a folder, a package or a Node module. */
+const nameOf = (from: string): string => {
+  if (from.startsWith("/")) return folderOf(from);
+  return from.startsWith("node:") ? from : from.split("/", from.startsWith("@") ? 2 : 1).join("/");
 };
 
 /** `file: …` for each file in which the pattern occurs. */
@@ -76,40 +104,85 @@ const found = (pattern: RegExp, among = files): string[] =>
   among.flatMap(({ name, text }) => text.match(pattern)?.map((match) => `${name}: ${match}`) ?? []);
 
 describe("the architecture", () => {
-  it.each(Object.entries(table))("%s imports only %s", (folder, allowed) => {
-    const may = allowed.split(" ").flatMap((what) => (what.startsWith("type:") ? [what] : [what, `type:${what}`]));
+  it.each(rows)("$folder imports only what its row names", ({ folder, allowed }) => {
     const others = files
       .filter((file) => file.folder === folder)
-      .flatMap((file) => importsOf(file).map((what) => ({ file: file.name, what })))
-      .filter(({ what }) => !may.includes(what))
-      .map(({ file, what }) => `${file} imports ${what}`);
+      .flatMap((file) => importsOf(file).map(({ type, from }) => ({ file: file.name, type, what: nameOf(from) })))
+      .filter(
+        ({ type, what }) => what !== folder && !allowed.includes(what) && !(type && allowed.includes(`type:${what}`)),
+      )
+      .map(({ file, type, what }) => `${file} imports ${type ? "type:" : ""}${what}`);
     expect(others).toEqual([]);
   });
 
-  it("has imports that point inwards only", () => {
-    const ringOf = (folder: string): number => rings.findIndex((ring) => folder in ring);
-    const outwards = Object.entries(table).flatMap(([folder, allowed]) =>
-      allowed
-        .split(" ")
-        .map((what) => what.replace("type:", ""))
-        .filter((what) => what in table && ringOf(what) >= ringOf(folder))
-        .map((what) => `${folder} may import ${what}`),
-    );
-    expect(outwards).toEqual([]);
+  it("has no row that allows more than is used", () => {
+    const unused = rows.flatMap(({ folder, allowed }) => {
+      const used = files.filter((file) => file.folder === folder).flatMap(importsOf);
+      return allowed
+        .filter(
+          (what) =>
+            !used.some(
+              ({ type, from }) =>
+                nameOf(from) === what.replace("type:", "") && (type === what.startsWith("type:") || type),
+            ),
+        )
+        .map((what) => `${folder}: ${what}`);
+    });
+    expect(unused).toEqual([]);
   });
 
-  it("knows every folder of src, and they are one level deep", () => {
-    expect(files.filter(({ folder }) => !(folder in table)).map(({ name }) => name)).toEqual([]);
+  it("has imports that go to earlier rows only, and none among the adapters or among the edges", () => {
+    const place = (folder: string): number => rows.findIndex((row) => row.folder === folder);
+    const wrong = rows.flatMap(({ ring, folder, allowed }) =>
+      allowed
+        .map((what) => what.replace("type:", ""))
+        .filter((what) => place(what) >= 0)
+        .filter((what) => place(what) >= place(folder) || (alone.includes(ring) && rows[place(what)]?.ring === ring))
+        .map((what) => `${folder} may import ${what}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it("has no circle of files, types included", () => {
+    const imports = new Map(
+      files.map((file) => [
+        file.path,
+        importsOf(file)
+          .map(({ from }) => from)
+          .filter((from) => from.startsWith("/")),
+      ]),
+    );
+    const done = new Set<string>();
+    const circles: string[] = [];
+    const visit = (path: string, way: readonly string[]): void => {
+      if (way.includes(path))
+        circles.push([...way.slice(way.indexOf(path)), path].map((one) => relative(src, one)).join(" → "));
+      if (done.has(path) || way.includes(path)) return;
+      for (const next of imports.get(path) ?? []) visit(next, [...way, path]);
+      done.add(path);
+    };
+    for (const path of imports.keys()) visit(path, []);
+    expect(circles).toEqual([]);
+  });
+
+  it("knows every folder of src, and they stand in their rings", () => {
+    const known = rows.map(({ ring, folder }) => (folder === "main.ts" ? "." : `${ring}/${folder}`));
+    expect(files.filter(({ name }) => !known.includes(dirname(name))).map(({ name }) => name)).toEqual([]);
   });
 
   it("has no import that this test cannot read, but for the commands, tools and sensors that load.ts finds", () => {
-    const readable = files.filter(({ name }) => name !== "load.ts");
+    const readable = files.filter(({ name }) => name !== "app/start/load.ts");
     expect(found(/\bimport\((?!\s*")|\brequire\(|from '/g, readable)).toEqual([]);
   });
 
   it("reads the environment in config.ts alone", () => {
-    const others = files.filter(({ name }) => name !== "config.ts");
+    const others = files.filter(({ name }) => name !== "app/config/config.ts");
     expect(found(/\bprocess\s*(?:\.\s*|\[\s*["'])env\b|\bloadEnvFile\b/g, others)).toEqual([]);
+  });
+
+  it("asks the outside in one place, which puts limits on every answer; the demo asks only its own homeserver", () => {
+    const others = files.filter(({ name, folder }) => name !== "base/lib/outside.ts" && folder !== "demo");
+    expect(found(/(?<![.#\w])fetch\(|\bhttps?\.(?:request|get)\(/g, others)).toEqual([]);
   });
 
   it("has no transaction that stays open between statements", () => {
@@ -119,6 +192,17 @@ describe("the architecture", () => {
   it("has files of 300 lines at most", () => {
     const long = files.map(({ name, text }) => ({ name, lines: text.trimEnd().split("\n").length }));
     expect(long.filter(({ lines }) => lines > 300)).toEqual([]);
+  });
+
+  it("has no two exported types of one name", () => {
+    const types = files.flatMap(({ name, text }) =>
+      [...text.matchAll(/^export (?:interface|type|class|abstract class) (\w+)/gm)].map(([, type = ""]) => ({
+        name,
+        type,
+      })),
+    );
+    const shared = [...Map.groupBy(types, ({ type }) => type)].filter(([, places]) => places.length > 1);
+    expect(shared.map(([type, places]) => `${type}: ${places.map(({ name }) => name).join(", ")}`)).toEqual([]);
   });
 
   it("has migrations that are numbered without gaps", () => {

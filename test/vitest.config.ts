@@ -24,7 +24,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/database/**", "test/e2e/**", "test/faults/**"],
+          exclude: ["test/**/*.db.test.ts", "test/e2e/**", "test/faults/**"],
           testTimeout: 30_000,
         },
       },
@@ -33,7 +33,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "database",
-          include: ["test/database/**/*.test.ts"],
+          include: ["test/**/*.db.test.ts"],
           globalSetup: [postgres, embedded],
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -1,9 +1,9 @@
 import { AppServiceRegistration, Bridge } from "matrix-appservice-bridge";
-import { type DatabaseLocation, openDatabase } from "../../src/database/connection.ts";
-import { migrate } from "../../src/database/migrate.ts";
-import { silentLog } from "../../src/lib/log.ts";
-import { createApplicationService } from "../../src/matrix/appservice.ts";
-import { Intake } from "../../src/routing/intake.ts";
+import { type DatabaseLocation, openDatabase } from "../../src/adapters/database/connection.ts";
+import { migrate } from "../../src/adapters/database/migrate.ts";
+import { createApplicationService } from "../../src/adapters/matrix/appservice.ts";
+import { silentLog } from "../../src/base/lib/log.ts";
+import { Intake } from "../../src/edges/routing/intake.ts";
 
 // A process that takes transactions on a port: `stock` by the bridge library, whose handler does nothing, otherwise by
 // our route and our intake into the database that the second argument names, with nobody who routes what is stored.
@@ -45,6 +45,7 @@ async function serveOurs(port: number, location: DatabaseLocation): Promise<void
     registration,
     log: silentLog,
     onTransaction: (events) => intake.take(events),
+    onPing: async () => {},
     onMisfit: (raw, reason) => intake.takeMisfit(raw, reason),
     userExists: async () => false,
     mount: () => {},

@@ -1,5 +1,5 @@
-import { agentFields } from "../../src/agent/settings.ts";
-import type { LayoutName } from "../../src/context/layout.ts";
+import type { LayoutName } from "../../src/base/prompt/layout.ts";
+import { agentFields } from "../../src/domain/agents/settings.ts";
 import { type ModelRequest, type Step, say, toolName } from "../support/scripted-model.ts";
 import { Setting } from "./setting.ts";
 import type { Table } from "./table.ts";

@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
-import { agentFields } from "../../src/agent/settings.ts";
-import * as ephemeris from "../../src/context/ephemeris.ts";
-import { type LayoutName, layout } from "../../src/context/layout.ts";
-import { timelineElement } from "../../src/context/timeline.ts";
-import type { RoomView, World } from "../../src/context/types.ts";
-import type { RoomId, UserId } from "../../src/lib/ids.ts";
-import { exampleWorld, message, room } from "../context/worlds.ts";
+import type { RoomId, UserId } from "../../src/base/lib/ids.ts";
+import * as ephemeris from "../../src/base/prompt/ephemeris.ts";
+import { type LayoutName, layout } from "../../src/base/prompt/layout.ts";
+import { timelineElement } from "../../src/base/prompt/timeline.ts";
+import type { RoomView, World } from "../../src/base/prompt/types.ts";
+import { agentFields } from "../../src/domain/agents/settings.ts";
+import { exampleWorld, message, room } from "../base/prompt/worlds.ts";
 import { ms, percentile, type Table } from "./table.ts";
 
 /** Rounds, in each of which the calls of a conversation are rendered. */
@@ -33,7 +33,7 @@ const members = (count: number): RoomView["members"] =>
 
 /** What an agent with `rooms` busy rooms sees in one of them, `from` minutes after the beginning. */
 async function world(rooms: number, from: number): Promise<World> {
-  const guide = await readFile(new URL("../../src/guides/clevernet.md", import.meta.url), "utf8");
+  const guide = await readFile(new URL("../../src/app/shipped/guides/clevernet.md", import.meta.url), "utf8");
   const views = Array.from({ length: rooms }, (_, n) => {
     const id = `!room${n}:example.org`;
     return room(id, `Room ${n}`, {

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
-import { type DatabaseLocation, openDatabase } from "../../src/database/connection.ts";
+import { type DatabaseLocation, openDatabase } from "../../src/adapters/database/connection.ts";
 import { answerTo } from "../support/answers.ts";
 import { BridgeProcess } from "../support/bridge-process.ts";
 import { freePort } from "../support/free-port.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { agentFields } from "../../src/agent/settings.ts";
+import { agentFields } from "../../src/domain/agents/settings.ts";
 import { all, textOf } from "../support/elements.ts";
 import { drawImage, upload } from "../support/media.ts";
 import { eventually } from "../support/poll.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chainBudget } from "../../src/database/routing.ts";
+import { chainBudget } from "../../src/domain/tables/effects.ts";
 import { eventually } from "../support/poll.ts";
 import { agentOf, answer, newsOf, roomOf } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";

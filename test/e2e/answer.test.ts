@@ -48,6 +48,7 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
       started: true,
       database: true,
       homeserver: false,
+      sole: true,
     });
     expect((await get("/health/live")).status).toBe(200);
     await stage.toHomeserver.accept();

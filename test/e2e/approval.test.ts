@@ -195,7 +195,7 @@ describe("approvals", () => {
     const input = { path: at("two.md"), content: `${"long ".repeat(2_000)}the end` };
     const card = await ask("FS_WriteFile", input);
     expect(card.body).toContain("too long to be shown");
-    expect(card.body).not.toContain("the end");
+    expect(card.body).toMatch(/long long.*‹\d+ lines are left out here›.*the end/s);
     await expect.poll(() => signs(card.id)).toEqual(bySign("❌"));
     await ann.react(room, card.id, "✅");
     expect(await command(`!approve ${card.operation}`)).toContain("can only be denied");
@@ -242,6 +242,38 @@ describe("approvals", () => {
     await command(`!deny ${operation}`);
     const after = stage.toHomeserver.requests.filter(({ path }) => path.includes("/send/m.reaction/")).length;
     expect(after).toBe(before);
+  });
+
+  it("what was asked for by a message that is edited or taken back is withdrawn, and its card says so", async () => {
+    for (const how of ["edited", "taken back"] as const) {
+      const name = `${how.replace(" ", "-")}.md`;
+      expect(await command(`!write ${at(name)} text`)).toContain("was written");
+      const n = ++requests;
+      const line = `do ${n} FS_Delete ${JSON.stringify({ path: at(name) })}`;
+      const id = await ann.mention(room, stage.agentId(), line);
+      const card = await nextCard(n);
+      if (how === "edited") await ann.edit(room, id, `do ${n} FS_Read {}`);
+      else await ann.redact(room, id);
+      expect(await outcome(card, "was withdrawn")).toContain(how);
+      await ann.react(room, card.id, "✅");
+      expect(await command(`!approve ${card.operation}`)).toContain("was withdrawn");
+      expect(await exists(name)).toBe(true);
+    }
+  });
+
+  it("an approval counts for the file that was there: another one asks again", async () => {
+    const [source, target] = [at("source.md"), at("target.md")];
+    for (const path of [source, target]) expect(await command(`!write ${path} old`)).toContain("was written");
+    const card = await ask("FS_Copy", { path: source, target });
+    expect(card.body).toContain("source.md` (version 1)");
+    expect(await command(`!write ${source} new`)).toContain("version 2");
+    await ann.react(room, card.id, "✅");
+    const again = await nextCard(card.n);
+    expect(again.body).toContain("source.md` (version 2)");
+    expect(await command(`!cat ${target}`)).toContain("old");
+    await ann.react(room, again.id, "✅");
+    expect(await result(card)).toContain("was written");
+    expect(await command(`!cat ${target}`)).toContain("new");
   });
 
   describe("🛑 on what an agent has said", () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readView } from "../../src/demo/rehearsal-view.ts";
+import { readView } from "../../src/edges/demo/rehearsal-view.ts";
 import { count, push } from "../support/faults.ts";
 import { eventually } from "../support/poll.ts";
 import { newMessages, say, toolName } from "../support/scripted-model.ts";
@@ -134,6 +134,29 @@ describe("what may be spent", () => {
     expect(await count(stage, `wakes where room_id = '${room}'`)).toBeLessThan(2 * limit);
     expect(await count(stage, `operations where room_id = '${room}' and tool = 'delegate'`)).toBeLessThan(2 * limit);
     expect(await notices(admin, room, /faster/)).toHaveLength(1);
+  });
+
+  it("of a flood of commands a minute's worth is carried out, the person is told once, and others are not kept waiting", async () => {
+    const [room, other] = [await stage.directRoom(ben), await stage.directRoom(ann)];
+    const typo = `!${"x".repeat(40_000)}`;
+    const events = Array.from({ length: 10 * limit }, (_, n) => ({
+      event_id: `$typo${n}:${room}`,
+      room_id: room,
+      sender: ben.id,
+      type: "m.room.message",
+      origin_server_ts: Date.now(),
+      content: { msgtype: "m.text", body: n === 0 ? typo : `!nothing ${n}` },
+    }));
+    expect(await push(stage, `typos ${room}`, events)).toBe(200);
+    await ann.say(other, "!status");
+    await ann.waitForMessage(other, ({ body }) => body.includes("at work here"));
+    await ben.waitForMessage(room, ({ body }) => /Commands come faster/.test(body));
+    await stage.check();
+    const answers = await notices(ben, room, /There is no command/);
+    expect(answers.length).toBeGreaterThan(limit / 2);
+    expect(answers.length).toBeLessThan(2 * limit);
+    expect(Math.max(...answers.map(({ body }) => body.length))).toBeLessThan(4_000);
+    expect(await notices(ben, room, /faster/)).toHaveLength(1);
   });
 
   it("of a thousand messages of many people as many are answered as the room's budget allows, and the room is told once", async () => {

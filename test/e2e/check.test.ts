@@ -5,17 +5,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { AgentDirectory } from "../../src/agent/agent.ts";
-import { check } from "../../src/check.ts";
-import type { Finding } from "../../src/check-finding.ts";
-import { loadConfig } from "../../src/config.ts";
-import { type Database, openDatabase } from "../../src/database/connection.ts";
-import { Files } from "../../src/database/files.ts";
-import { lockDirectory } from "../../src/database/lock.ts";
-import { migrate } from "../../src/database/migrate.ts";
-import { type Clock, systemClock } from "../../src/lib/clock.ts";
-import { silentLog } from "../../src/lib/log.ts";
-import { createRegistration, type Registration } from "../../src/matrix/registration.ts";
+import { type Database, openDatabase } from "../../src/adapters/database/connection.ts";
+import { lockDirectory } from "../../src/adapters/database/lock.ts";
+import { migrate } from "../../src/adapters/database/migrate.ts";
+import { createRegistration, type Registration } from "../../src/adapters/matrix/registration.ts";
+import { loadConfig } from "../../src/app/config/config.ts";
+import { check } from "../../src/app/operator/check.ts";
+import type { Finding } from "../../src/app/operator/check-finding.ts";
+import { type Clock, systemClock } from "../../src/base/lib/clock.ts";
+import { silentLog } from "../../src/base/lib/log.ts";
+import { AgentDirectory } from "../../src/domain/agents/agent.ts";
+import { Files } from "../../src/domain/tables/files.ts";
 import { freePort } from "../support/free-port.ts";
 import { startTestHomeserver, type TestHomeserver } from "../support/homeserver.ts";
 import { type Fault, HttpProxy } from "../support/http-proxy.ts";
@@ -281,11 +281,15 @@ describe("the database", () => {
     expect((await findings()).map(textOf).join("\n")).toContain("ok migrations: the next start applies 0001-");
   });
 
-  it("is named when a newer program has migrated it, or a restore was not finished", async () => {
+  it("is named when another program has migrated it, or a restore was not finished", async () => {
     await migrate(database);
     config.database = { url: place.url };
     for (const [name, says] of [
       ["9999-of-tomorrow.sql", "migrated by a newer Clevernet (9999-of-tomorrow.sql)"],
+      [
+        "0002-sessions.sql",
+        "migrated by another Clevernet, perhaps an older one (it has 0002-sessions.sql where this one has 0002-turns.sql)",
+      ],
       ["restore-unfinished", "a restore into it was not finished"],
     ] as const) {
       await database.sql`insert into migrations (name) values (${name})`;

@@ -37,10 +37,24 @@ describe("commands", () => {
     return body;
   };
 
-  it("!help lists the commands with their usage", async () => {
+  it("!help names the commands, a line for each topic, and !help TOPIC has their usage", async () => {
     const help = await command("!help");
-    for (const usage of ["!help [command]", "!status", "!stop", "!say ", "!set <wakeUpTimerSeconds>"])
-      expect(help).toContain(usage);
+    for (const word of ["!help", "!status", "!stop", "!say", "!set"]) expect(help).toContain(`\`${word}\``);
+    expect(help.split("\n").length).toBeLessThan(12);
+    const basics = await command("!help basics");
+    for (const usage of ["!help [about]", "!status", "!stop", "!set <wakeUpTimerSeconds>"])
+      expect(basics).toContain(`\`${usage}\``);
+  });
+
+  it.each(["! help", "!", "!!"])("%j is answered, and not by the model", async (line) => {
+    const asked = stage.model.requests.length;
+    const direct = await stage.directRoom(ann);
+    expect(await command(line, { where: direct })).toContain("`!help`");
+    expect(stage.model.requests).toHaveLength(asked);
+  });
+
+  it("an agent that is not here is told from a command that there is not", async () => {
+    expect(await command("!nobody status")).toContain("There is no agent `nobody` here");
   });
 
   it("!help COMMAND explains each of its parts", async () => {

@@ -86,10 +86,25 @@ describe("the control room", () => {
   });
 
   it("knows commands that can be given nowhere else", async () => {
-    expect(await command("!help")).toContain("`!permission set <actor> <level>`");
+    expect(await command("!help")).toContain("`!permission set`");
+    expect(await command("!help bridge")).toContain("`!permission set <actor> <level>`");
     const room = await stage.room(admin, [ann], ["helper"]);
     expect(await command("!help", { where: room })).not.toContain("!permission");
     expect(await command("!permission list", { where: room })).toContain("is a command of the control room");
+  });
+
+  it("has an overview of agents at work, questions, schedules, what waits, and what was spent", async () => {
+    stage.model.on("take your time", [{ text: "I begin" }, { hang: true }]);
+    const room = await stage.directRoom(ann);
+    await ann.say(room, "take your time");
+    const shows = async (text: string | RegExp) =>
+      eventually(async () => new RegExp(text).test(await command("!status")), { what: `${text} in the overview` });
+    await shows(/at work: 1 turn\n {2}- helper in .*, for \d+ s \(new event\)/);
+    await command("!stop", { by: ann, where: room });
+    await shows("at work: 0 turns");
+    const idle = await command("!status");
+    for (const line of ["agents: 1", "waiting for approval: 0", "schedules: 0", "spent today (UTC): "])
+      expect(idle).toContain(`- ${line}`);
   });
 
   it("lets no agent in", async () => {

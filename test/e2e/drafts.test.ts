@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { isObject } from "../../src/lib/json.ts";
-import { isDraft } from "../../src/matrix/draft.ts";
+import { isDraft } from "../../src/adapters/matrix/draft.ts";
+import { isObject } from "../../src/base/lib/json.ts";
 import { sendsTo } from "../support/faults.ts";
 import { eventually } from "../support/poll.ts";
 import { type ModelRequest, type Reply, type Step, toolName, userText } from "../support/scripted-model.ts";
@@ -56,6 +56,12 @@ describe("an answer that is streamed", () => {
     stage.model.on((request) => roomOf(request) === room, reply);
     await ann.mention(room, stage.agentId(), "tell me");
     return room;
+  };
+  const isMember = async (room: string, { id }: TestUser) => {
+    const rows = await stage.query(
+      `select 1 from members where room_id = '${room}' and user_id = '${id}' and membership = 'join'`,
+    );
+    return rows.length > 0;
   };
   const shown = (room: string, text: string) =>
     ann.waitForMessage(room, (message) => isDraft(message.content) && saysNow(message) === text);
@@ -169,6 +175,29 @@ describe("an answer that is streamed", () => {
     answer.goOn(1);
     await ann.waitForMessage(room, ({ body }) => body === "Before and after.", { within: 30_000 });
     await isTakenBack(room, "Before and after.");
+    await stage.check();
+  });
+
+  it("is taken back when somebody comes who may not read what it is made from, and is said anew for them", async () => {
+    const vault = await stage.directRoom(ann);
+    await ann.say(vault, "the safe is at 4711", { msgtype: "m.notice" });
+    const ben = await stage.user("ben");
+    const answer = new SlowAnswer("The safe", " is at 4711.");
+    const room = await asked((request) =>
+      userText(request).includes("4711") ? answer.reply() : "Hello, both of you.",
+    );
+    await shown(room, "The safe");
+    await ann.invite(room, ben.id);
+    await ben.waitForMembership(room, "invite");
+    await ben.join(room);
+    await eventually(() => stage.model.requests.length > 0 && isMember(room, ben), {
+      what: "the bridge to hear of ben",
+    });
+    answer.goOn(0);
+    answer.goOn(1);
+    await ann.waitForMessage(room, ({ body }) => body === "Hello, both of you.");
+    await isTakenBack(room, "Hello, both of you.");
+    expect((await ben.messages(room)).map(({ body }) => body).join()).not.toContain("4711");
     await stage.check();
   });
 

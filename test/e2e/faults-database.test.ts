@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Database, openDatabase } from "../../src/database/connection.ts";
+import { type Database, openDatabase } from "../../src/adapters/database/connection.ts";
+import { systemClock } from "../../src/base/lib/clock.ts";
 import { answerEach, answerTo } from "../support/answers.ts";
 import { count, push } from "../support/faults.ts";
 import { obey } from "../support/obedient.ts";
 import { askThrough, restartOften, talkThrough } from "../support/outages.ts";
 import { PostgresServer, type TestDatabase } from "../support/postgres.ts";
+import { type ModelRequest, newMessages } from "../support/scripted-model.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 
@@ -41,6 +43,37 @@ describe("two processes on a PostgreSQL that fails", () => {
   const endSessions = () =>
     admin.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name()} and pid <> pg_backend_pid()`;
 
+  const readiness = () =>
+    Promise.all(stage.bridges.map(async ({ url }) => (await fetch(`${url}/health/ready`)).status));
+
+  it("one whose disk is full when the model has answered costs no apology: what was answered is kept until there is room", async () => {
+    const [room = ""] = rooms;
+    const full = Promise.withResolvers<void>();
+    const waits = async (request: ModelRequest) => {
+      await full.promise;
+      return answerEach(request);
+    };
+    stage.model.on("when it is full", waits);
+    const isAsked = (request: ModelRequest) => newMessages(request).some(({ body }) => body === "when it is full");
+    await ann.say(room, "when it is full");
+    await stage.model.request(isAsked);
+    const tables = ["steps", "outbox", "turns", "events"];
+    await stage.query(`
+      create or replace function full_disk() returns trigger language plpgsql as
+        $$ begin raise exception 'could not extend file' using errcode = 'disk_full'; end $$;
+      ${tables.map((table) => `create trigger full_disk before insert or update on ${table} execute function full_disk();`).join("\n")}`);
+    full.resolve();
+    await expect.poll(readiness).toContain(503);
+    await systemClock.sleep(3_000);
+    expect(await readiness()).toContain(503);
+    await stage.query(tables.map((table) => `drop trigger full_disk on ${table};`).join("\n"));
+    await ann.waitForMessage(room, ({ body }) => body === answerTo("when it is full"), { within: 60_000 });
+    await expect.poll(readiness, { timeout: 30_000 }).toEqual([200, 200]);
+    await stage.check();
+    expect(stage.model.requests.filter(isAsked)).toHaveLength(1);
+    expect(await count(stage, "turns where state = 'failed'")).toBe(0);
+  }, 120_000);
+
   it.each<[string, () => Promise<unknown>, () => Promise<unknown>]>([
     [
       "takes no writes",
@@ -71,6 +104,7 @@ describe("two processes on a PostgreSQL that fails", () => {
         origin_server_ts: Date.now(),
       };
       expect(await push(stage, what, [event])).toBeGreaterThanOrEqual(500);
+      expect(await readiness()).toContain(503);
       for (const room of rooms) await ann.say(room, what);
       await expect.poll(() => push(stage, what, [event]), { timeout: 10_000 }).toBeGreaterThanOrEqual(500);
       await heal();

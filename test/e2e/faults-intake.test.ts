@@ -163,6 +163,64 @@ describe("while it runs", () => {
     expect(await count(stage, `events where event_id like '%:${room}'`)).toBe(odd.length + 1);
   });
 
+  it("what is nested a hundred thousand levels deep is quarantined, and the rest of its transaction answered", async () => {
+    const quarantined = await count(stage, "quarantine");
+    const nest = (open: string, close: string) => `${open.repeat(100_000)}1${close.repeat(100_000)}`;
+    const events = [
+      JSON.stringify(pushed("deep content", { content: "NEST" })).replace('"NEST"', nest('{"a":', "}")),
+      nest("[", "]"),
+      JSON.stringify(pushed("deep field", { unsigned: "NEST" })).replace('"NEST"', nest('{"a":', "}")),
+      JSON.stringify(pushed("behind it")),
+    ];
+    expect(await pushText(stage, "deepest", `{"events":[${events.join(",")}]}`)).toBe(200);
+    expect(await pushText(stage, "deepest of all", `{"events":${nest('{"a":', "}")}}`)).toBe(200);
+    await ann.waitForMessage(room, isAnswerTo("behind it"));
+    await stage.check();
+    expect(await count(stage, "quarantine")).toBe(quarantined + 3);
+  });
+
+  it("an event that the database cannot take is quarantined alone", async () => {
+    const quarantined = await count(stage, "quarantine");
+    await stage.query(`
+      create function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'index row size exceeds maximum' using errcode = '54000'; end $$;
+      create trigger refuse before insert on events for each row
+        when (new.event_id like '$refused%') execute function refuse()`);
+    expect(await push(stage, "refused", [pushed("before it"), pushed("refused"), pushed("after it")])).toBe(200);
+    await ann.waitForMessage(room, isAnswerTo("after it"));
+    await stage.query("drop trigger refuse on events");
+    await stage.check();
+    expect(await count(stage, "quarantine")).toBe(quarantined + 1);
+  });
+
+  it("commands that the database cannot take are answered, and so is what comes behind them", async () => {
+    const admin = await stage.user("admin");
+    const place = await stage.directRoom(admin);
+    const letters = (length: number) =>
+      Array.from({ length }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 7_919 + n * n * 31) % 20_000))).join("");
+    await admin.say(place, `!write rooms:/${place}/a.md one`);
+    const commands: [string, RegExp][] = [
+      ["!schedule --at +275760-09-13T00:00 wake up", /too far away: the last year is 9999/],
+      [`!open --line 3000000000 rooms:/${place}/a.md`, /--line/],
+      [`!open --line 2147483647 rooms:/${place}/a.md`, /./],
+      [`!search rooms:/${letters(1_500)} ${letters(400)}`, /./],
+      [`!write rooms:/${place}/${letters(1_000)} two`, /./],
+      ["!todo done 2147483647", /2147483647/],
+      ["!restore rooms:/a 9999999999", /./],
+      ["!operation 9007199254740991", /9007199254740991/],
+      ["!show turn 9007199254740991", /9007199254740991|no turn/i],
+    ];
+    for (const [command, answer] of commands) {
+      const id = await admin.say(place, command);
+      const isAnswer = ({ body, content }: Message) => JSON.stringify(content).includes(id) && answer.test(body);
+      await admin.waitForMessage(place, isAnswer, { what: command.slice(0, 40) });
+    }
+    await admin.say(place, "seventeen");
+    await admin.waitForMessage(place, isAnswerTo("seventeen"));
+    expect(await count(stage, "quarantine where reason like '%routed%'")).toBe(0);
+    await stage.check();
+  });
+
   it("what is no transaction at all is taken, and the next one answered", async () => {
     for (const body of ["", "no JSON", "[]", "null", '{"events":{}}']) {
       expect(await pushText(stage, `none${body}`, body)).toBe(200);

@@ -25,18 +25,18 @@ killedOnEachDatabase((scene) => {
     return echo;
   };
 
-  it("a message that was accepted, unheard by a bridge that died, is sent again under its id and stays one event", async () => {
+  it("a message that was accepted, unheard by a bridge that died, is found and not sent again", async () => {
     const { stage, ann, room } = scene();
     const echo = await dieUnheard(scene(), "four");
     await stage.bridge.start();
-    await expect.poll(() => sends(scene()).length).toBe(2);
+    await expect.poll(() => stage.bridge.log).toContain("the homeserver has it already");
     echo.lift();
     await stage.check();
     expect(await saidIn(ann, room)).toEqual(["four", answerTo("four")]);
-    expect(new Set(sends(scene()).map(({ path }) => path)).size).toBe(1);
+    expect(sends(scene())).toHaveLength(1);
   });
 
-  it("a message that was sent, by a bridge that died before its echo, is sent again under its id and stays one event", async () => {
+  it("a message that was sent, by a bridge that died before its echo, is found and not sent again", async () => {
     const { stage, ann, room } = scene();
     const { promise: echo, resolve } = Promise.withResolvers<Fault>();
     stage.model.on("six", (request) => {
@@ -47,22 +47,57 @@ killedOnEachDatabase((scene) => {
     await ann.waitForMessage(room, ({ body }) => body === answerTo("six"));
     await stage.bridge.kill();
     await stage.bridge.start();
-    await expect.poll(() => sends(scene()).length).toBe(2);
+    await expect.poll(() => stage.bridge.log).toContain("the homeserver has it already");
     (await echo).lift();
     await stage.check();
     expect(await saidIn(ann, room)).toEqual(["six", answerTo("six")]);
-    expect(new Set(sends(scene()).map(({ path }) => path)).size).toBe(1);
+    expect(sends(scene())).toHaveLength(1);
   });
 
-  it("it stays one event also where the homeserver was restarted before it is sent again", async () => {
+  it("it stays one event also where the homeserver has forgotten its transaction ids by then", async () => {
     const { stage, ann, room } = scene();
     const echo = await dieUnheard(scene(), "five");
+    await stage.homeserver.synapse.kill();
+    stage.homeserver.forgetTransactions();
     await stage.homeserver.synapse.restart();
     await stage.bridge.start();
-    await expect.poll(() => sends(scene()).length).toBe(2);
+    await expect.poll(() => stage.bridge.log).toContain("the homeserver has it already");
     echo.lift();
     await stage.check();
     expect(await saidIn(ann, room)).toEqual(["five", answerTo("five")]);
+  });
+
+  it("and where it has forgotten them while the bridge waited for it", async () => {
+    const { stage, ann, room } = scene();
+    stage.model.on("three", answerEach);
+    const answer = stage.toHomeserver.holdAnswer({ when: sendsTo(room), times: 1 });
+    await ann.say(room, "three");
+    await answer.reached();
+    await stage.homeserver.synapse.kill();
+    stage.homeserver.forgetTransactions();
+    stage.homeserver.unqueueNewest();
+    stage.toHomeserver.cut();
+    answer.lift();
+    await stage.homeserver.synapse.restart();
+    await expect.poll(() => stage.bridge.log, { timeout: 30_000 }).toContain("the homeserver has it already");
+    await stage.check();
+    expect(await saidIn(ann, room)).toEqual(["three", answerTo("three")]);
+    expect(sends(scene())).toHaveLength(1);
+  });
+
+  it("a message that the homeserver never had is sent after a death", async () => {
+    const { stage, ann, room } = scene();
+    stage.model.on("two", answerEach);
+    const send = stage.toHomeserver.hold({ when: sendsTo(room) });
+    await ann.say(room, "two");
+    await send.reached();
+    await stage.bridge.kill();
+    stage.toHomeserver.cut();
+    send.lift();
+    await stage.bridge.start();
+    await ann.waitForMessage(room, ({ body }) => body === answerTo("two"));
+    await stage.check();
+    expect(await saidIn(ann, room)).toEqual(["two", answerTo("two")]);
   });
 });
 
@@ -169,12 +204,22 @@ describe("while it runs", () => {
   });
 
   it.each([
-    { status: 404, body: "404 page not found" },
-    { status: 200, body: "back soon" },
-  ])("what a gateway answers for the homeserver, as by $status, is sent again, in order", async (answer) => {
-    const strike = (proxy: HttpProxy, room: string) => proxy.respond(answer, { when: sendsTo(room), times: 2 });
-    expect((await sayThree(answer.body, strike)).sends).toHaveLength(5);
-  });
+    ...[
+      { status: 404, body: "404 page not found" },
+      { status: 404, body: { errcode: "M_UNRECOGNIZED", error: "Unrecognized request" } },
+      { status: 200, body: "back soon" },
+    ].map((answer) => ({ ...answer, after: false })),
+    ...[{}, { event_id: "" }].flatMap((body) => [false, true].map((after) => ({ status: 200, body, after }))),
+  ])(
+    "what something answers for the homeserver, $status $body (after: $after), is sent again, in order",
+    async (answer) => {
+      const strike = (proxy: HttpProxy, room: string) => proxy.respond(answer, { when: sendsTo(room), times: 1 });
+      const { sends } = await sayThree(`odd ${JSON.stringify(answer)}`, strike);
+      // The echo may say that it is there before it is sent again.
+      if (answer.after) expect(sends.length).toBeLessThanOrEqual(4);
+      else expect(sends).toHaveLength(4);
+    },
+  );
 
   it("what an agent says whose device the homeserver has deleted is sent by the device made anew", async () => {
     const room = await stage.directRoom(ann);
@@ -200,20 +245,47 @@ describe("while it runs", () => {
   it.each([
     ["in plain words", "not here"],
     ["in no words for a table", "not\0 here \ud83d"],
-  ])("what is refused for good, %s, is given up, told to the agent, and holds nothing up", async (how, error) => {
-    const question = `what happened ${how}?`;
+  ])(
+    "what is refused for good, %s, is given up, told to the agent and to people, and holds nothing up",
+    async (how, error) => {
+      const question = `what happened ${how}?`;
+      const room = await stage.directRoom(ann);
+      stage.model
+        .on(`refused ${how}`, (request) => [say(request, room, "no"), say(request, room, "yes", { final: true })])
+        .on(question, answerEach);
+      const forbidden = { status: 403, body: { errcode: "M_FORBIDDEN", error } };
+      stage.toHomeserver.respond(forbidden, { when: sendsTo(room), times: 1 });
+      await ann.say(room, `refused ${how}`);
+      await ann.waitForMessage(room, ({ body }) => body === "yes");
+      await ann.say(room, question);
+      const { body } = await stage.model.request(question);
+      expect(JSON.stringify(body)).toContain("M_FORBIDDEN");
+      await stage.check();
+      const isNotice = (text: string) => text.includes("was not taken by the homeserver");
+      const said = await saidIn(ann, room);
+      expect(said.filter((text) => !isNotice(text))).toEqual([`refused ${how}`, "yes", question, answerTo(question)]);
+      expect(said.filter(isNotice)).toEqual([expect.stringContaining("403 M_FORBIDDEN")]);
+    },
+  );
+
+  it("what is refused for good in a thread is told in the thread, and a notice that is refused too is the last", async () => {
     const room = await stage.directRoom(ann);
     stage.model
-      .on(`refused ${how}`, (request) => [say(request, room, "no"), say(request, room, "yes", { final: true })])
-      .on(question, answerEach);
-    const forbidden = { status: 403, body: { errcode: "M_FORBIDDEN", error } };
-    stage.toHomeserver.respond(forbidden, { when: sendsTo(room), times: 1 });
-    await ann.say(room, `refused ${how}`);
-    await ann.waitForMessage(room, ({ body }) => body === "yes");
-    await ann.say(room, question);
-    const { body } = await stage.model.request(question);
-    expect(JSON.stringify(body)).toContain("M_FORBIDDEN");
+      .on("a thread", answerEach)
+      .on("refused there", (request) => say(request, room, "no", { final: true, threadId: root }));
+    const tooLarge = { status: 413, body: { errcode: "M_TOO_LARGE", error: "event too large" } };
+    const root = await ann.say(room, "a thread");
+    await ann.waitForMessage(room, ({ sender }) => sender !== ann.id);
+    const fault = stage.toHomeserver.respond(tooLarge, { when: sendsTo(room), times: 1 });
+    await ann.say(room, "refused there");
+    const notice = await ann.waitForMessage(room, ({ body }) => body.includes("413 M_TOO_LARGE"));
+    expect(notice.content["m.relates_to"]).toMatchObject({ rel_type: "m.thread", event_id: root });
+    fault.lift();
+    const all = stage.toHomeserver.respond(tooLarge, { when: sendsTo(room) });
+    await ann.say(room, "refused there");
+    await expect.poll(() => all.struck.length).toBe(2);
     await stage.check();
-    expect(await saidIn(ann, room)).toEqual([`refused ${how}`, "yes", question, answerTo(question)]);
+    all.lift();
+    expect(all.struck).toHaveLength(2);
   });
 });

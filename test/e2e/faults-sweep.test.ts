@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { answerEach, answerTo } from "../support/answers.ts";
+import { insist } from "../support/chaos.ts";
 import { isTransaction, nextTransaction, quiet, saidIn } from "../support/faults.ts";
 import { eventually } from "../support/poll.ts";
 import { Stage } from "../support/stage.ts";
@@ -19,7 +20,11 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
   afterAll(() => stage.strike());
 
   /** One transaction is under way; the rest waits in the homeserver's memory and dies with it. Then it comes back. */
-  const forgets = async (what: () => Promise<unknown>, whileDead = () => {}, onReturn = async () => {}) => {
+  const forgets = async (
+    what: () => Promise<unknown>,
+    whileDead = () => {},
+    onReturn: () => Promise<unknown> = async () => {},
+  ) => {
     const push = stage.toBridge.hold({ when: isTransaction });
     await what();
     await push.reached();
@@ -85,6 +90,29 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
     await ann.say(room, "after its return");
     await ann.waitForMessage(room, ({ body }) => body === answerTo("after its return"), { within: 30_000 });
     sweep.lift();
+    await stage.check();
+  }, 120_000);
+
+  it("what it had forgotten is found behind whatever it pushes before the sweep has read", async () => {
+    const room = await stage.directRoom(ann);
+    await quiet(stage.toBridge);
+    const say = (text: string, count: number) =>
+      Promise.all(
+        Array.from({ length: count }, (_, n) => insist(ann, room, { body: `${text} ${n}`, msgtype: "m.notice" })),
+      );
+    const sweep = stage.toHomeserver.hold({ when: isSync });
+    await forgets(
+      () => say("forgotten", 120),
+      () => stage.homeserver.unqueueNewest(),
+      () => say("pushed", 130),
+    );
+    // What is pushed is stored, and routed after ten seconds.
+    await ann.say(room, "the last");
+    await ann.waitForMessage(room, ({ body }) => body === answerTo("the last"), { within: 60_000 });
+    sweep.lift();
+    await expect
+      .poll(() => stage.bridge.log, { timeout: 30_000 })
+      .toMatch(/"found":1[0-9][0-9],.*the sweep found events/);
     await stage.check();
   }, 120_000);
 

@@ -100,6 +100,17 @@ describe("files", () => {
       expect(await command(`!rm --recursive ${at("archive")}`)).toContain("3 files were deleted");
     });
 
+    it("are not overwritten where flags stand behind the path", async () => {
+      await command(`!write ${at("kept.txt")} one`);
+      await command(`!write ${at("kept.txt")} two`);
+      expect(await command(`!write ${at("kept.txt")} --version 1 three`)).toContain("has version 2 by now");
+      expect(await command(`!write ${at("kept.txt")} --force three`)).toContain("There is no --force");
+      expect(await command(`!cat ${at("kept.txt")}`)).toContain("two");
+      expect(await command(`!write ${at("kept.txt")} --append\nthree`)).toContain("version 3");
+      expect(await command(`!write ${at("kept.txt")} -- --version 1`)).toContain("version 4");
+      expect(await command(`!cat ${at("kept.txt")}`)).toBe("```\n--version 1\n```");
+    });
+
     it("are summarised and indexed", async () => {
       expect(await command(`!summary ${at("notes/plan.md")}`)).toContain("SUMMARY of");
       expect(await command(`!index ${at("notes/plan.md")}`)).toContain("made 1 entry of knowledge");

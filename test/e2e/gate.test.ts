@@ -169,10 +169,18 @@ describe("the gate", () => {
       await dan.leave(shared);
       await ann.waitForMembership(shared, "leave", dan.id);
       await command(`!approve ${question?.id}`, dan, desk);
-      await dan.waitForMessage(
-        desk,
-        ({ body }) => body.startsWith("TOLD FS_Read was not carried out") && body.includes("is closed here"),
-      );
+      const failed = async () => {
+        const rows = await stage.query<{ error: string }>(
+          `select error from operations where id = ${question?.id} and state = 'failed'`,
+        );
+        return rows[0];
+      };
+      expect((await eventually(failed, { what: "the reading to fail" })).error).toContain("is closed here");
+      // Of what the turn was shown there nothing is said to who left: it looks anew, and asks once more.
+      await stage.model.request((request) => userText(request).includes("a wall has closed"));
+      const again = await eventually(asked, { what: "the question to be asked anew" });
+      await command(`!deny ${again.id}`, dan, desk);
+      await dan.waitForMessage(desk, ({ body }) => body.startsWith("TOLD FS_Read was not carried out"));
       expect((await dan.messages(desk)).map(({ body }) => body).join()).not.toContain("keep me");
     });
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { findRunning } from "../../src/demo/homeserver.ts";
+import { findRunning } from "../../src/edges/demo/homeserver.ts";
 import { cacheDir } from "../support/cache-dir.ts";
 import { freePort } from "../support/free-port.ts";
 import { eventually } from "../support/poll.ts";
@@ -23,7 +23,7 @@ const startAndDie = async (detached: boolean): Promise<void> => {
   const port = await freePort();
   url = `http://127.0.0.1:${port}/_matrix/client/versions`;
   const options = { dir, port, serverName: "clevernet.test", registrations: [], cacheDir, detached };
-  const module = join(import.meta.dirname, "../../src/demo/homeserver.ts");
+  const module = join(import.meta.dirname, "../../src/edges/demo/homeserver.ts");
   const script = `const { startHomeserver } = await import(${JSON.stringify(module)});
     await startHomeserver({ ...${JSON.stringify(options)}, onProgress() {} });
     process.kill(process.pid, "SIGKILL");`;

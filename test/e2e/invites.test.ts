@@ -51,6 +51,19 @@ describe.each(["embedded", "postgres"] as const)("invitations, on the %s databas
     expect(told.map(({ body }) => body.split(" ")[0])).toEqual(["@mia:clevernet.test", "@tom:clevernet.test"]);
   });
 
+  it("into an encrypted room are accepted, and the agent says at once that it cannot read there", async () => {
+    const content = { algorithm: "m.megolm.v1.aes-sha2" };
+    const room = await ann.createRoom({ initial_state: [{ type: "m.room.encryption", state_key: "", content }] });
+    await ann.invite(room, stage.agentId());
+    const cannot = await ann.waitForMessage(room, ({ sender }) => sender === stage.agentId());
+    expect(cannot.body).toContain("I cannot read encrypted messages yet");
+    await ann.api("PUT", `v3/rooms/${encodeURIComponent(room)}/send/m.room.message/plain`, {
+      body: { msgtype: "m.text", body: "ping" },
+    });
+    const refusal = await ann.waitForMessage(room, ({ body }) => body.includes("was not encrypted"));
+    expect(refusal.sender).toBe(stage.agentId());
+  });
+
   it("are refused by an agent that accepts none", async () => {
     expect(await refused(ann, "hermit")).toBe("hermit does not accept invitations.");
   });

@@ -99,6 +99,19 @@ describe("a command that takes long", () => {
     expect(await command(room, "!compute 6 * 7")).toContain("42");
   });
 
+  it("is no computation without end for which others wait", async () => {
+    const [rooms, other] = [
+      await Promise.all([1, 2, 3, 4].map(() => stage.directRoom(ann))),
+      await stage.directRoom(ben),
+    ];
+    for (const room of rooms) await ann.say(room, "!compute for(;;);");
+    const began = performance.now();
+    const id = await ben.say(other, "!compute 6 * 7");
+    expect((await ben.waitForMessage(other, isReplyTo(id))).body).toContain("42");
+    expect(performance.now() - began).toBeLessThan(4_000);
+    for (const room of rooms) await ann.waitForMessage(room, ({ body }) => body.includes("it was stopped after"));
+  });
+
   it.each(["kill", "stop"] as const)(
     "and whose process ends in it (%s) is carried out by the next, and answered once",
     async (end) => {

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { shardCount, shardOf } from "../../src/database/shards.ts";
+import { shardCount, shardOf } from "../../src/adapters/database/shards.ts";
 import { answerEach, answerTo } from "../support/answers.ts";
 import { count, isTransaction, quiet } from "../support/faults.ts";
 import { isCard, isResult, obey } from "../support/obedient.ts";

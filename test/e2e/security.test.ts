@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { visible } from "../../src/lmml/visible.ts";
+import { visible } from "../../src/base/lmml/visible.ts";
 import { all, textOf } from "../support/elements.ts";
 import type { ModelRequest } from "../support/scripted-model.ts";
 import { answer, chatInterface, newsOf, roomOf, roomSeen } from "../support/sight.ts";

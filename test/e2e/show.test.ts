@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../support/poll.ts";
 import { type ModelRequest, say, toolName, userText } from "../support/scripted-model.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
@@ -53,5 +54,28 @@ describe("!show turn", () => {
     await ann.waitForMembership(shared, "join", ben.id);
     await ann.say(shared, "!show turn");
     await ann.waitForMessage(shared, ({ body }) => body.includes("not everybody in this room may read"));
+  });
+
+  it("is no file of the room, and is taken back with an event that it shows", async () => {
+    stage.model.on("the safe opens with", (request) => say(request, room, "noted", { final: true }));
+    const room = await stage.directRoom(ann);
+    const told = await ann.say(room, "the safe opens with 4711 and 0815");
+    await ann.waitForMessage(room, ({ body }) => body === "noted");
+    await ann.say(room, "!show turn");
+    const shown = await ann.waitForMessage(room, ({ content }) => content.msgtype === "m.file");
+    expect(await fileOf(ann, room)).toContain("4711");
+    const event = await eventually(
+      async () => {
+        const routed = `select media from events where event_id = '${shown.id}' and routed_at is not null and media_after is null`;
+        return (await stage.query<{ media: unknown }>(routed))[0];
+      },
+      { what: "the attachment to be routed" },
+    );
+    expect(event).toMatchObject({ media: { state: "missing" } });
+    expect(await stage.query("select path from files where path like '%turn-%'")).toEqual([]);
+    await ann.redact(room, told);
+    const now = async () => (await ann.messages(room)).find(({ id }) => id === shown.id)?.content;
+    await eventually(async () => (await now())?.url === undefined, { what: "the attachment to be taken back" });
+    expect(await stage.query("select 1 from outbox where content::text like '%4711%'")).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { createRegistration } from "../../src/matrix/registration.ts";
+import { createRegistration } from "../../src/adapters/matrix/registration.ts";
 import { freePort } from "../support/free-port.ts";
 import { copyEmbedded } from "../support/shared-embedded.ts";
 

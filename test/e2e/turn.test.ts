@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { nobodyHeardYou } from "../../src/context/reminders.ts";
+import { nobodyHeardYou } from "../../src/base/prompt/reminders.ts";
 import { all, textOf } from "../support/elements.ts";
 import { eventually } from "../support/poll.ts";
 import { type Reply, say, toolName, userText } from "../support/scripted-model.ts";
@@ -20,7 +20,13 @@ describe("a turn", () => {
         talker: { answer: "text" },
         single: { agentFlags: "PreventParallelFunctionCalls" },
         thinker: { agentFlags: "PreventFunctionCallsWithoutThoughts" },
-        noter: { scratchPadFile, postPrompt: "Remember the milk.", model: "some/model", temperature: 0.25 },
+        noter: {
+          owner: "@ann:clevernet.test",
+          scratchPadFile,
+          postPrompt: "Remember the milk.",
+          model: "some/model",
+          temperature: 0.25,
+        },
       },
     });
     await stage.bridge.start();

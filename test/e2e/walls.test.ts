@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { all } from "../support/elements.ts";
+import { callMatrix } from "../support/matrix-api.ts";
 import { eventually } from "../support/poll.ts";
 import { type ModelRequest, say, userText } from "../support/scripted-model.ts";
 import { answer, callsOf, historyOf, newsOf, roomOf, roomSeen } from "../support/sight.ts";
@@ -8,6 +9,11 @@ import type { TestUser } from "../support/user.ts";
 
 const vaultThought = "Ann hides the key under the mat.";
 const vaultAnswer = "I keep that to myself.";
+const readable = {
+  type: "m.room.history_visibility",
+  state_key: "",
+  content: { history_visibility: "world_readable" },
+};
 const secrets = ["the safe is at 4711", vaultThought, vaultAnswer];
 
 describe.each(["embedded", "postgres"] as const)("walls between rooms, on the %s database", (database) => {
@@ -33,6 +39,14 @@ describe.each(["embedded", "postgres"] as const)("walls between rooms, on the %s
     await user.mention(room, stage.agentId(), question);
     await user.waitForMessage(room, ({ body }) => body === `to ${question}`);
     return lastIn(room);
+  };
+
+  const asBot = (method: "PUT" | "POST", path: string, body: object) => {
+    const { url, registration } = stage.homeserver;
+    return callMatrix(url, registration.as_token, method, path, {
+      body,
+      query: { user_id: "@clevernet:clevernet.test" },
+    });
   };
 
   beforeAll(async () => {
@@ -64,12 +78,12 @@ describe.each(["embedded", "postgres"] as const)("walls between rooms, on the %s
   it("and nothing of a room that this person is not in", async () => {
     expect(userText(lastIn(kitchen))).not.toContain("where is the wine?");
     expect(roomSeen(lastIn(kitchen), cellar)).toMatchObject({
-      attributes: { roomName: "Cellar", closed: true },
+      attributes: { roomName: "", closed: true },
       children: [],
     });
   });
 
-  it("somebody who joins closes the other room: only its name and the unread number are left", async () => {
+  it("somebody who joins closes the other room: only the unread number is left, not even its name", async () => {
     await ann.invite(kitchen, ben.id);
     await ben.waitForMembership(kitchen, "invite");
     await ben.join(kitchen);
@@ -78,8 +92,9 @@ describe.each(["embedded", "postgres"] as const)("walls between rooms, on the %s
     for (const secret of [...secrets, "by the way"]) expect(userText(request)).not.toContain(secret);
     // The earlier turn in this room was shown the other one: its record is closed as well.
     expect(JSON.stringify(roomSeen(request, "ephemeris"))).not.toContain("to what do you know?");
+    expect(userText(request)).not.toContain("Vault");
     expect(roomSeen(request, vault)).toMatchObject({
-      attributes: { roomName: "Vault", closed: true, unread: "1" },
+      attributes: { roomName: "", closed: true, unread: "1" },
       children: [],
     });
   });
@@ -130,14 +145,82 @@ describe.each(["embedded", "postgres"] as const)("walls between rooms, on the %s
       expect(body).toMatch(/```xml\n<functionResult id="fc1\.1">/);
     });
 
+    it("lets nobody in whom its owner would invite, agents neither", async () => {
+      for (const guest of [ben.id, stage.agentId()])
+        await expect(ann.invite(room, guest)).rejects.toThrow(/M_FORBIDDEN|permission/);
+    });
+
+    it("takes the power to invite from its people, where it was made when they had it; guests have to leave", async () => {
+      const path = `v3/rooms/${encodeURIComponent(room)}`;
+      const levels = await ann.api("GET", `${path}/state/m.room.power_levels`);
+      expect(levels.invite).toBe(50);
+      await asBot("PUT", `${path}/state/m.room.power_levels`, { ...levels, invite: 0 });
+      await stage.bridge.stop();
+      await ann.invite(room, ben.id);
+      await ben.waitForMembership(room, "invite");
+      await ben.join(room);
+      await stage.bridge.start();
+      await ben.waitForMembership(room, "leave");
+      const shut = async () => (await ann.api("GET", `${path}/state/m.room.power_levels`)).invite === 50;
+      await eventually(shut, { what: "the power to invite to be taken away" });
+    });
+
+    it("and so has a guest who comes while the bridge runs", async () => {
+      const path = `v3/rooms/${encodeURIComponent(room)}/invite`;
+      await asBot("POST", path, { user_id: ben.id });
+      await ben.waitForMembership(room, "leave");
+    });
+
     it("is not entered by an agent that is invited into it", async () => {
-      await ann.invite(room, stage.agentId());
+      await asBot("POST", `v3/rooms/${encodeURIComponent(room)}/invite`, { user_id: stage.agentId() });
       await ann.waitForMembership(room, "leave", stage.agentId());
     });
 
     it("appears in no render", () => {
       for (const { body } of stage.model.requests) expect(JSON.stringify(body)).not.toContain(room);
       expect(stage.model.requests.filter((request) => userText(request).includes("Thoughts of"))).toEqual([]);
+    });
+  });
+
+  describe("a room that anybody may join, or read", () => {
+    const opened = { public: { preset: "public_chat" }, readable: { initial_state: [readable] } };
+    it.each(Object.keys(opened) as (keyof typeof opened)[])(
+      "shows nothing of elsewhere to a person who is alone in it: %s",
+      async (how) => {
+        const room = await ann.createRoom({ ...opened[how], name: how, invite: [stage.agentId()] });
+        await ann.waitForMembership(room, "join", stage.agentId());
+        const request = await ask(ann, room, `what do you know in ${how}?`);
+        for (const secret of secrets) expect(userText(request)).not.toContain(secret);
+        expect(roomSeen(request, vault)).toMatchObject({ attributes: { closed: true }, children: [] });
+        await ann.say(vault, `!write rooms:/${vault}/plan.md the plan`);
+        await ann.waitForMessage(vault, ({ body }) => body.includes("plan.md"));
+        await ann.say(room, `!cat rooms:/${vault}/plan.md`);
+        await ann.waitForMessage(room, ({ body }) => body.includes("not everybody here may read it"));
+      },
+    );
+
+    it("as soon as it is opened, and no longer", async () => {
+      const room = await named(ann, "Gate");
+      const path = `v3/rooms/${encodeURIComponent(room)}/state/m.room.join_rules`;
+      expect(historyOf(await ask(ann, room, "one?"), vault)).toContain("the safe is at 4711");
+      await ann.api("PUT", path, { body: { join_rule: "public" } });
+      expect(userText(await ask(ann, room, "two?"))).not.toContain("4711");
+      await ann.api("PUT", path, { body: { join_rule: "invite" } });
+      expect(historyOf(await ask(ann, room, "three?"), vault)).toContain("the safe is at 4711");
+    });
+
+    it("counts as open after an upgrade until its rules are read", async () => {
+      const room = await named(ann, "Shed");
+      await ask(ann, room, "before?");
+      await stage.bridge.stop();
+      await stage.query(
+        `update room_state set content = '{}', position = -1 where type = 'm.room.join_rules' and room_id = '${room}'`,
+      );
+      await stage.bridge.start();
+      let asked = 0;
+      const seen = async () => historyOf(await ask(ann, room, `after ${++asked}?`), vault);
+      const open = async () => (await seen()).includes("the safe is at 4711");
+      await eventually(open, { what: "the rules to be read" });
     });
   });
 

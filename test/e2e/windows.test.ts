@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Element } from "../../src/lmml/element.ts";
+import type { Element } from "../../src/base/lmml/element.ts";
 import { all } from "../support/elements.ts";
 import { type ModelRequest, type Step, toolName, userText } from "../support/scripted-model.ts";
 import { answer, callsOf, chatInterface } from "../support/sight.ts";

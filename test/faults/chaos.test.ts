@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { answerTo } from "../support/answers.ts";
-import { answerOwn, dice, goWrong, insist, keepUp } from "../support/chaos.ts";
+import { answerOwn, backUp, dice, type Gate, goWrong, insist, keepUp } from "../support/chaos.ts";
 import { count } from "../support/faults.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
@@ -13,11 +13,15 @@ interface Place {
   readonly asked: string[];
 }
 
+/** More of them by CHAOS_SEEDS: `1-30`. With CHAOS_RESTORE every other one brings a backup back in its middle. */
+const [from = 1, to = from + 2] = (process.env.CHAOS_SEEDS ?? "1-3").split("-").map(Number);
+const seeds = Array.from({ length: to - from + 1 }, (_, index) => from + index);
+
 describe.each([
   ["embedded", 1],
   ["postgres", 2],
 ] as const)("on the %s database", (database, processes) => {
-  it.each([1, 2, 3])(
+  it.each(seeds)(
     "whatever goes wrong, everything is answered once, and nothing is left over (seed %i)",
     async (seed) => {
       const stage = await Stage.set({ database, processes, agents: { helper: {}, scribe: {} } });
@@ -44,8 +48,20 @@ describe.each([
           }
         };
         const talking = places.flatMap((place) => place.people.map((person) => talk(place, person)));
-        const running = stage.bridges.map((bridge) => keepUp(bridge, ended.signal));
-        await goWrong(stage, dice(seed), 45_000).finally(() => ended.abort());
+        const gate: Gate = { isOpen: true };
+        const running = stage.bridges.map((bridge) => keepUp(bridge, gate, ended.signal));
+        const roll = dice(seed);
+        // A message that the homeserver pushes once more after a restore can be answered twice: not in every run.
+        const restored = process.env.CHAOS_RESTORE !== undefined && seed % 2 === 0;
+        const all = async () => {
+          if (!restored) return goWrong(stage, roll, 45_000);
+          await goWrong(stage, roll, 10_000);
+          const bringBack = await backUp(stage, gate);
+          await goWrong(stage, roll, 15_000);
+          await bringBack();
+          await goWrong(stage, roll, 15_000);
+        };
+        await all().finally(() => ended.abort());
         await Promise.all([...talking, ...running]);
         for (const place of places) {
           for (const person of place.people) {
@@ -54,7 +70,7 @@ describe.each([
           }
         }
 
-        await stage.check();
+        await stage.check({ restored });
         // What was found late is not answered where something newer has been.
         const late = await stage.query<{ answer: string }>(
           "select 'answer to ' || (content->>'body') as answer from events where source = 'sweep' and content->>'body' like '% for %'",
@@ -62,7 +78,7 @@ describe.each([
         for (const { room, people, asked } of places) {
           const said = ((await people[0]?.messages(room)) ?? []).map(({ body }) => body);
           const answers = said.filter((body) => body.startsWith("answer to "));
-          expect(new Set(answers).size).toBe(answers.length);
+          expect(answers.filter((answer, index) => answers.indexOf(answer) !== index)).toEqual([]);
           const missing = asked.map(answerTo).filter((answer) => !answers.includes(answer));
           expect(late.map(({ answer }) => answer)).toEqual(expect.arrayContaining(missing));
         }

@@ -1,10 +1,10 @@
-import { definitionCheck } from "../../src/agent/definition.ts";
-import type { AgentRow } from "../../src/database/agents.ts";
-import type { Database } from "../../src/database/connection.ts";
-import type { RoomId } from "../../src/lib/ids.ts";
-import type { FileSystemParts } from "../../src/vfs/file-system.ts";
-import type { Actor } from "../../src/vfs/place.ts";
-import { openShares } from "../../src/vfs/shares.ts";
+import type { Database } from "../../src/adapters/database/connection.ts";
+import type { RoomId } from "../../src/base/lib/ids.ts";
+import { definitionCheck } from "../../src/domain/agents/definition-check.ts";
+import type { FileSystemParts } from "../../src/domain/files/file-system.ts";
+import type { Actor } from "../../src/domain/files/place.ts";
+import { openShares } from "../../src/domain/files/shares.ts";
+import type { AgentRow } from "../../src/domain/tables/agents.ts";
 
 /** Tools that sub-agents may have. */
 const toolNames = ["FS_Read", "FS_Find"];

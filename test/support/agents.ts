@@ -1,6 +1,6 @@
-import type { Agent } from "../../src/agent/agent.ts";
-import { parseAgentSettings } from "../../src/agent/settings.ts";
-import type { AgentName, UserId } from "../../src/lib/ids.ts";
+import type { AgentName, UserId } from "../../src/base/lib/ids.ts";
+import type { Agent } from "../../src/domain/agents/agent.ts";
+import { parseAgentSettings } from "../../src/domain/agents/settings.ts";
 
 /** An agent with these fields in its `agent.json`, as the directory gives it. */
 export const makeAgent = (name: string, fields: Readonly<Record<string, unknown>> = {}): Agent => {

@@ -1,4 +1,4 @@
-import { readView } from "../../src/demo/rehearsal-view.ts";
+import { readView } from "../../src/edges/demo/rehearsal-view.ts";
 import { type ModelRequest, newMessages, type Step, say } from "./scripted-model.ts";
 
 /** Answers every new message of the conversation's room with one message that names it, and ends the turn. */

@@ -36,10 +36,15 @@ export async function insist(user: TestUser, room: string, content: Readonly<Rec
   await eventually(send, { within: 120_000, what: "the homeserver to take a message" });
 }
 
-/** Starts whichever bridge does not run, again and again, until the signal; then once more, and waits until it is ready. */
-export async function keepUp(bridge: BridgeProcess, signal: AbortSignal): Promise<void> {
+/** Whether bridges may be started: not while their database is copied. */
+export interface Gate {
+  isOpen: boolean;
+}
+
+/** Starts a bridge that does not run, again and again, until the signal; then once more, and waits until it is ready. */
+export async function keepUp(bridge: BridgeProcess, gate: Gate, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    if (!bridge.running) await bridge.start({ ready: false }).catch(() => {});
+    if (!bridge.running && gate.isOpen) await bridge.start({ ready: false }).catch(() => {});
     await sleep(250);
   }
   const ready = async () => {
@@ -73,6 +78,27 @@ function disasters(stage: Stage, roll: () => number): (() => Promise<void>)[] {
       await forMs(5_000);
       await homeserver.synapse.restart();
     },
+    // It forgets what it was about to push, and pushes what comes then.
+    async () => {
+      const held = toBridge.hold();
+      await forMs(5_000);
+      await homeserver.synapse.kill();
+      held.lift();
+      await homeserver.synapse.restart();
+    },
+    // It forgets under which ids it was sent what.
+    async () => {
+      const cut = toHomeserver.cutAnswer(changes);
+      await forMs(3_000);
+      await homeserver.synapse.kill();
+      homeserver.forgetTransactions();
+      cut.lift();
+      await homeserver.synapse.restart();
+    },
+    () => during(toHomeserver.respond({ status: 200, after: true }, changes), 5_000),
+    () => during(toHomeserver.respond({ status: 404, body: { errcode: "M_UNRECOGNIZED" } }, changes), 5_000),
+    () => during(toHomeserver.goOn(" ".repeat(100_000), changes), 5_000),
+    () => during(toModel.goOn(": nothing\n\n", { times: 2 }), 10_000),
     () => during(toHomeserver.cutAnswer(changes), 5_000),
     () => during(toHomeserver.holdAnswer(changes), 5_000),
     () => during(toHomeserver.delay(1_000), 5_000),
@@ -85,6 +111,11 @@ function disasters(stage: Stage, roll: () => number): (() => Promise<void>)[] {
   return [
     ...onBoth,
     async () => toDatabase.cut(),
+    async () => {
+      const heal = await makeUnwell(stage, roll);
+      await forMs(8_000);
+      await heal();
+    },
     async () => {
       toDatabase.hold("answers");
       await forMs(10_000);
@@ -102,6 +133,47 @@ function disasters(stage: Stage, roll: () => number): (() => Promise<void>)[] {
       );
     },
   ];
+}
+
+/** Codes of a full disk, too many connections, an I/O error, a collision, a deadlock, a database that cannot be written. */
+const unwell = ["53100", "53300", "58030", "40001", "40P01", "25006"] as const;
+const written = ["events", "steps", "outbox", "wakes", "turns"] as const;
+
+/** PostgreSQL refuses to write into one of the tables, by one of the codes; returns how to end that. */
+async function makeUnwell(stage: Stage, roll: () => number): Promise<() => Promise<void>> {
+  const code = unwell[Math.floor(roll() * unwell.length)];
+  const table = written[Math.floor(roll() * written.length)];
+  await stage.query(`create or replace function chaos() returns trigger language plpgsql as
+    $$ begin raise exception 'chaos: the database is unwell' using errcode = '${code}'; end $$`);
+  await stage.query(
+    `create trigger chaos before insert or update on ${table} for each statement execute function chaos()`,
+  );
+  return async () => void (await stage.query(`drop trigger chaos on ${table}`));
+}
+
+/** Ends the bridges, and does the work before they may start again. */
+async function withoutBridges<Result>(stage: Stage, gate: Gate, work: () => Promise<Result>): Promise<Result> {
+  gate.isOpen = false;
+  await Promise.all(stage.bridges.map((bridge) => bridge.stop()));
+  // One may have been about to start.
+  await sleep(400);
+  await Promise.all(stage.bridges.map((bridge) => bridge.kill()));
+  try {
+    return await work();
+  } finally {
+    gate.isOpen = true;
+  }
+}
+
+/** Makes a backup of the database when its bridges have ended in order; returns how to bring it back, beside a homeserver that has started anew. */
+export async function backUp(stage: Stage, gate: Gate): Promise<() => Promise<void>> {
+  const bringBack = await withoutBridges(stage, gate, () => stage.copyDatabase());
+  return () =>
+    withoutBridges(stage, gate, async () => {
+      await bringBack();
+      // It keeps its answer to a sync for two minutes, and forgets it with its process.
+      await stage.homeserver.synapse.restart();
+    });
 }
 
 /** For so long one thing after the other goes wrong. */

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe } from "vitest";
-import { type Database, openDatabase } from "../../src/database/connection.ts";
-import { migrate } from "../../src/database/migrate.ts";
+import { type Database, openDatabase } from "../../src/adapters/database/connection.ts";
+import { migrate } from "../../src/adapters/database/migrate.ts";
 import { copyEmbedded } from "./shared-embedded.ts";
 import { createSharedDatabase, postgresMissing } from "./shared-postgres.ts";
 

@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline";
-import { lockDirectory } from "../../src/database/lock.ts";
+import { lockDirectory } from "../../src/adapters/database/lock.ts";
 
 // A process that locks each folder it is told of, a line each, and tells whether it got it.
 for await (const dir of createInterface({ input: process.stdin })) {

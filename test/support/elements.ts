@@ -1,4 +1,4 @@
-import type { Element } from "../../src/lmml/element.ts";
+import type { Element } from "../../src/base/lmml/element.ts";
 
 /** All elements of a name at or below `root`, in document order. */
 export const all = (root: Element | undefined, name: string): Element[] => {

@@ -1,4 +1,4 @@
-import { openDatabase } from "../../src/database/connection.ts";
+import { openDatabase } from "../../src/adapters/database/connection.ts";
 
 // A process that opens the embedded database in the folder that it is given and writes one row after the other. Tells
 // the number of each row when the database has acknowledged it.

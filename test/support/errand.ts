@@ -1,4 +1,4 @@
-import { parse } from "../../src/lmml/parse.ts";
+import { parse } from "../../src/base/lmml/parse.ts";
 import { all, textOf } from "./elements.ts";
 import type { ModelRequest } from "./scripted-model.ts";
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/lib/clock.ts";
+import type { Clock } from "../../src/base/lib/clock.ts";
 
 export interface FixedClock extends Clock {
   /** Every sleep that was asked for, in milliseconds, also those that were aborted. */

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { openDatabase } from "../../src/database/connection.ts";
-import { migrate } from "../../src/database/migrate.ts";
+import { openDatabase } from "../../src/adapters/database/connection.ts";
+import { migrate } from "../../src/adapters/database/migrate.ts";
 
 declare module "vitest" {
   interface ProvidedContext {

@@ -1,5 +1,5 @@
 import type { TestProject } from "vitest/node";
-import { installWithPip } from "../../src/demo/python-homeserver.ts";
+import { installWithPip } from "../../src/edges/demo/python-homeserver.ts";
 import { cacheDir } from "./cache-dir.ts";
 
 /** Installs Synapse before many test files want it at once. Where it fails, the first of them tells why. */

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { startHomeserver } from "../../src/demo/homeserver.ts";
-import type { Homeserver } from "../../src/demo/homeserver-process.ts";
-import { createRegistration, type Registration, writeRegistration } from "../../src/matrix/registration.ts";
+import { createRegistration, type Registration, writeRegistration } from "../../src/adapters/matrix/registration.ts";
+import { startHomeserver } from "../../src/edges/demo/homeserver.ts";
+import type { Homeserver } from "../../src/edges/demo/homeserver-process.ts";
 import { cacheDir } from "./cache-dir.ts";
 import { freePort } from "./free-port.ts";
 
@@ -23,6 +23,8 @@ export interface TestHomeserver {
   hasQueuedAll(): boolean;
   /** While it is dead: as if it had died before it put the newest event into that queue. */
   unqueueNewest(): void;
+  /** While it is dead: as if it did not remember what it was sent under which transaction id. */
+  forgetTransactions(): void;
   /** Ends it and removes its state. */
   dispose(): Promise<void>;
 }
@@ -58,6 +60,7 @@ export async function startTestHomeserver(
     applicationServiceUrl,
     hasQueuedAll: () => withDatabase(dir, (database) => database.prepare(unqueued).get() === undefined),
     unqueueNewest: () => withDatabase(dir, (database) => database.exec(unqueueNewest)),
+    forgetTransactions: () => withDatabase(dir, (database) => database.exec(forgetTransactions)),
     async dispose() {
       await synapse.kill();
       await rm(dir, { recursive: true });
@@ -70,6 +73,8 @@ const unqueued = `
 
 const unqueueNewest = `
   update appservice_stream_position set stream_ordering = (select max(stream_ordering) - 1 from events)`;
+
+const forgetTransactions = "delete from event_txn_id_device_id";
 
 const withDatabase = <Result>(dir: string, use: (database: DatabaseSync) => Result): Result => {
   const database = new DatabaseSync(join(dir, "homeserver.db"), { timeout: 5_000 });

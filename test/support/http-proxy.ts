@@ -43,7 +43,7 @@ interface Exchange {
 type Effect = (exchange: Exchange) => boolean | Promise<boolean>;
 
 interface ActiveFault {
-  readonly moment: "request" | "answer";
+  readonly moment: "request" | "answer" | "end";
   readonly effect: Effect;
   readonly when: Condition;
   readonly struck: RequestHead[];
@@ -116,18 +116,28 @@ export class HttpProxy {
     return this.#add("request", () => sleep(ms, true), options);
   }
 
-  /** The proxy answers with this JSON in the target's place. */
+  /** The proxy answers with this JSON in the target's place; `after`: the target has carried the request out. */
   respond(
-    answer: { status: number; headers?: Readonly<Record<string, string>>; body?: unknown },
+    answer: { status: number; headers?: Readonly<Record<string, string>>; body?: unknown; after?: boolean },
     options?: FaultOptions,
   ): Fault {
-    const { status, headers = {}, body = {} } = answer;
+    const { status, headers = {}, body = {}, after = false } = answer;
     const effect: Effect = ({ incoming, response }) => {
       incoming.resume();
       response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
       return false;
     };
-    return this.#add("request", effect, options);
+    return this.#add(after ? "answer" : "request", effect, options);
+  }
+
+  /** The target's answers never end: behind each this text comes again and again. */
+  goOn(text: string, options?: FaultOptions): Fault {
+    const effect: Effect = async ({ response, lifted }) => {
+      const going = setInterval(() => response.write(text), 20);
+      await Promise.race([lifted, once(response, "close")]).finally(() => clearInterval(going));
+      return true;
+    };
+    return this.#add("end", effect, options);
   }
 
   /** Resets every connection that is open now. */
@@ -188,9 +198,14 @@ export class HttpProxy {
     const whole = wholeAnswer ? await buffer(answer) : undefined;
     if (!(await strike("answer")) || incoming.socket.destroyed) return;
     const { connection: _, "keep-alive": __, "transfer-encoding": ___, ...headers } = answer.headers;
+    const goesOn = fault?.moment === "end";
+    if (goesOn) delete headers["content-length"];
     response.writeHead(answer.statusCode ?? 502, headers);
     if (whole) response.end(whole);
-    else await pipeline(answer, response);
+    else await pipeline(answer, response, { end: !goesOn });
+    if (!goesOn) return;
+    await strike("end");
+    response.end();
   }
 
   async #forward(incoming: IncomingMessage, response: ServerResponse, toTheEnd: boolean): Promise<IncomingMessage> {

@@ -1,38 +1,39 @@
-import { AgentDirectory } from "../../src/agent/agent.ts";
-import { BudgetBook, type ConfiguredBudgets, type Price } from "../../src/agent/budget.ts";
-import { CommandsUnderWay } from "../../src/agent/commands-under-way.ts";
-import { Desks } from "../../src/agent/desk.ts";
-import { Guides } from "../../src/agent/guides.ts";
-import { MeteredModel } from "../../src/agent/metered-model.ts";
-import type { Mind } from "../../src/agent/mind.ts";
-import { PrefixMeter } from "../../src/agent/prefix.ts";
-import type { Rights } from "../../src/agent/rights.ts";
-import { Schedules } from "../../src/agent/schedules.ts";
-import { searchSource } from "../../src/agent/search-source.ts";
-import { SubAgents } from "../../src/agent/subagent.ts";
-import { Submodels } from "../../src/agent/submodel.ts";
-import type { AnyTool } from "../../src/agent/tool.ts";
-import { Toolbox } from "../../src/agent/toolbox.ts";
-import { View } from "../../src/agent/view.ts";
-import { Interpreter } from "../../src/compute/interpreter.ts";
-import { Budgets } from "../../src/database/budgets.ts";
-import { Chains } from "../../src/database/chains.ts";
-import type { Database } from "../../src/database/connection.ts";
-import { History } from "../../src/database/history.ts";
-import { Knowledge } from "../../src/database/knowledge.ts";
-import { MediaTable } from "../../src/database/media.ts";
-import { Operations } from "../../src/database/operations.ts";
-import { Renders } from "../../src/database/renders.ts";
-import { Rooms } from "../../src/database/rooms.ts";
-import { ScheduleTable } from "../../src/database/schedules.ts";
-import { Todos } from "../../src/database/todos.ts";
-import { Turns } from "../../src/database/turns.ts";
-import { Uploads } from "../../src/database/uploads.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import type { UserId } from "../../src/lib/ids.ts";
-import { silentLog } from "../../src/lib/log.ts";
-import { createChatModel } from "../../src/model/chat.ts";
-import { sensor as mailbox } from "../../src/sensors/mailbox.ts";
+import type { Database } from "../../src/adapters/database/connection.ts";
+import { createChatModel } from "../../src/adapters/model/chat.ts";
+import { Interpreter } from "../../src/adapters/sandbox/interpreter.ts";
+import { systemClock } from "../../src/base/lib/clock.ts";
+import type { UserId } from "../../src/base/lib/ids.ts";
+import { silentLog } from "../../src/base/lib/log.ts";
+import { AgentDirectory } from "../../src/domain/agents/agent.ts";
+import { BudgetBook, type ConfiguredBudgets, type Price } from "../../src/domain/budget/book.ts";
+import { MeteredModel } from "../../src/domain/budget/metered-model.ts";
+import { Submodels } from "../../src/domain/budget/submodel.ts";
+import { Desks } from "../../src/domain/desk/desk.ts";
+import { searchSource } from "../../src/domain/desk/search-source.ts";
+import { Schedules } from "../../src/domain/plans/schedules.ts";
+import type { Rights } from "../../src/domain/rights/rights.ts";
+import { Budgets } from "../../src/domain/tables/budgets.ts";
+import { Chains } from "../../src/domain/tables/chains.ts";
+import { Events } from "../../src/domain/tables/events.ts";
+import { History } from "../../src/domain/tables/history.ts";
+import { Knowledge } from "../../src/domain/tables/knowledge.ts";
+import { MediaTable } from "../../src/domain/tables/media.ts";
+import { Operations } from "../../src/domain/tables/operations.ts";
+import { Renders } from "../../src/domain/tables/renders.ts";
+import { Rooms } from "../../src/domain/tables/rooms.ts";
+import { ScheduleTable } from "../../src/domain/tables/schedules.ts";
+import { Todos } from "../../src/domain/tables/todos.ts";
+import { Turns } from "../../src/domain/tables/turns.ts";
+import { Uploads } from "../../src/domain/tables/uploads.ts";
+import { sensor as mailbox } from "../../src/edges/sensors/mailbox.ts";
+import { SubAgents } from "../../src/engine/operations/sub-agents.ts";
+import type { AnyTool } from "../../src/engine/operations/tool.ts";
+import { Toolbox } from "../../src/engine/operations/toolbox.ts";
+import { Guides } from "../../src/engine/sight/guides.ts";
+import { View } from "../../src/engine/sight/view.ts";
+import { CommandsUnderWay } from "../../src/engine/turn/commands-under-way.ts";
+import type { Mind } from "../../src/engine/turn/mind.ts";
+import { PrefixMeter } from "../../src/engine/turn/prefix-meter.ts";
 import { shares } from "./actor.ts";
 import { newKey } from "./rows.ts";
 
@@ -58,7 +59,8 @@ export function mindOf(database: Database, options: MindOptions): Mind {
   const files = shares(database);
   const toolbox = new Toolbox(options.tools);
   const subAgents = new SubAgents(options.shipped ?? new Map(), toolbox, files.stores.system);
-  const desks = new Desks(database, files.stores, new Guides(new Map(), "test", subAgents));
+  const desks = new Desks(database, files.stores);
+  const guides = new Guides(options.shipped ?? new Map(), "test", subAgents);
   return {
     clock,
     log,
@@ -67,6 +69,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     botUserId,
     prefixes: new PrefixMeter(),
     rooms,
+    events: new Events(database),
     history: new History(database),
     files,
     windows: { desks, sources: { search: searchSource } },
@@ -81,6 +84,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
       rights: options.rights,
       defaultModel: () => "m",
       desks,
+      guides,
     }),
     toolbox,
     underWay: new CommandsUnderWay(),

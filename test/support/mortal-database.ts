@@ -1,4 +1,4 @@
-import type { Database } from "../../src/database/connection.ts";
+import type { Database } from "../../src/adapters/database/connection.ts";
 
 /** A database as a process has it that dies: from then on nothing that it asks is heard or answered. */
 export interface MortalDatabase {

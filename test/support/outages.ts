@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
-import { shardCount, shardOf } from "../../src/database/shards.ts";
+import { shardCount, shardOf } from "../../src/adapters/database/shards.ts";
 import { percentile } from "../bench/table.ts";
 import { answerTo } from "./answers.ts";
 import { count, isTransaction, push } from "./faults.ts";

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach } from "vitest";
-import { type Database, openDatabase } from "../../src/database/connection.ts";
-import { type Leases, openLeases } from "../../src/database/leases.ts";
-import { migrate } from "../../src/database/migrate.ts";
-import { type Notifier, openNotifier } from "../../src/database/notify.ts";
-import { type Clock, systemClock } from "../../src/lib/clock.ts";
-import { silentLog } from "../../src/lib/log.ts";
+import { type Database, openDatabase } from "../../src/adapters/database/connection.ts";
+import { type Leases, openLeases } from "../../src/adapters/database/leases.ts";
+import { migrate } from "../../src/adapters/database/migrate.ts";
+import { type Notifier, openNotifier } from "../../src/adapters/database/notify.ts";
+import { type Clock, systemClock } from "../../src/base/lib/clock.ts";
+import { silentLog } from "../../src/base/lib/log.ts";
 import { createSharedDatabase } from "./shared-postgres.ts";
 import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 

@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { UserError } from "../../src/lib/errors.ts";
-import { secret } from "../../src/lib/ids.ts";
+import { UserError } from "../../src/base/lib/errors.ts";
+import { secret } from "../../src/base/lib/ids.ts";
 
 /** Debian's unstable release: it has PostgreSQL 18 with pgvector 0.8. */
 const suite = "sid";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import postgres from "postgres";
-import { secret } from "../../src/lib/ids.ts";
+import { secret } from "../../src/base/lib/ids.ts";
 import { cacheDir } from "./cache-dir.ts";
 import { freePort } from "./free-port.ts";
 import { eventually } from "./poll.ts";

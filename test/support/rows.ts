@@ -1,14 +1,14 @@
-import type { Permissions } from "../../src/agent/permissions.ts";
-import { Rights } from "../../src/agent/rights.ts";
-import { type AgentRow, Agents } from "../../src/database/agents.ts";
-import type { Database } from "../../src/database/connection.ts";
-import { type EventSource, Events, type IncomingEvent, type StoredEvent } from "../../src/database/events.ts";
-import { nobodyElse } from "../../src/database/notify.ts";
-import type { OperationCall } from "../../src/database/operation-record.ts";
-import { PermissionTable } from "../../src/database/permissions.ts";
-import { Rooms } from "../../src/database/rooms.ts";
-import { type Conversation, type Effects, settle, type WakeDraft } from "../../src/database/routing.ts";
-import type { AgentName, EventId, RoomId, UserId } from "../../src/lib/ids.ts";
+import type { Database } from "../../src/adapters/database/connection.ts";
+import { nobodyElse } from "../../src/adapters/database/notify.ts";
+import type { AgentName, Conversation, EventId, RoomId, UserId } from "../../src/base/lib/ids.ts";
+import type { Permissions } from "../../src/domain/rights/permissions.ts";
+import { Rights } from "../../src/domain/rights/rights.ts";
+import { type AgentRow, Agents } from "../../src/domain/tables/agents.ts";
+import { type Effects, settle, type WakeDraft } from "../../src/domain/tables/effects.ts";
+import { type EventSource, Events, type IncomingEvent, type StoredEvent } from "../../src/domain/tables/events.ts";
+import type { OperationCall } from "../../src/domain/tables/operation-record.ts";
+import { PermissionTable } from "../../src/domain/tables/permissions.ts";
+import { Rooms } from "../../src/domain/tables/rooms.ts";
 
 let count = 0;
 
@@ -93,9 +93,10 @@ export async function wake(
   database: Database,
   { agent, roomId }: Conversation,
   fields: Partial<WakeDraft> = {},
+  body = hello.body,
 ): Promise<StoredEvent> {
   const sender = fields.requester ?? ("@someone:test" as UserId);
-  const event = await storeEvent(database, { roomId, sender });
+  const event = await storeEvent(database, { roomId, sender, content: { ...hello, body } });
   const { eventId, position } = event;
   const draft: WakeDraft = { agent, roomId, reason: "new event", key: newKey(), eventId, position, chain: eventId };
   await settle(database, event, { shownChars: 5, wakes: [{ ...draft, requester: sender, ...fields }] });

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
-import { type ChatBody, eventStream, refuse, serveOpenAi, wire } from "../../src/demo/openai-wire.ts";
-import { type NewMessage, readView } from "../../src/demo/rehearsal-view.ts";
+import { type ChatBody, eventStream, refuse, serveOpenAi, wire } from "../../src/edges/demo/openai-wire.ts";
+import { type NewMessage, readView } from "../../src/edges/demo/rehearsal-view.ts";
 
 /** One request as the server saw it. */
 export interface ModelRequest {

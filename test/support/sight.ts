@@ -1,5 +1,5 @@
-import { readPrompt, readView } from "../../src/demo/rehearsal-view.ts";
-import type { Element } from "../../src/lmml/element.ts";
+import type { Element } from "../../src/base/lmml/element.ts";
+import { readPrompt, readView } from "../../src/edges/demo/rehearsal-view.ts";
 import { all, textOf } from "./elements.ts";
 import { type ModelRequest, type Step, say } from "./scripted-model.ts";
 

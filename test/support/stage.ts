@@ -2,7 +2,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
-import { type Database, openDatabase } from "../../src/database/connection.ts";
+import { type Database, openDatabase } from "../../src/adapters/database/connection.ts";
+import { copyDatabase } from "./backup.ts";
 import { startBalancer } from "./balancer.ts";
 import { BridgeProcess } from "./bridge-process.ts";
 import { freePort } from "./free-port.ts";
@@ -171,6 +172,16 @@ export class Stage {
     return lockTable(await this.#database, table);
   }
 
+  /** Copies the database of a bridge that does not run; returns how to bring it back. */
+  async copyDatabase(): Promise<() => Promise<void>> {
+    await this.#closeDatabase();
+    const bringBack = await copyDatabase(this.#location);
+    return async () => {
+      await this.#closeDatabase();
+      await bringBack();
+    };
+  }
+
   /** Gives the database back to the bridge. */
   async #closeDatabase(): Promise<void> {
     const database = await this.#database;
@@ -180,20 +191,22 @@ export class Stage {
 
   /**
    * What must hold after everything: nothing is left to route or to send, no turn is open, and every row of the
-   * outbox is one event in its room, those of one sender in the order of the rows (two who speak at the same moment may
-   * be written down in one order and sent in the other). On the embedded database the bridge is stopped for it.
+   * outbox is one event in its room, sent after the row was written, those of one sender in the order of the rows (two
+   * who speak at the same moment may be written down in one order and sent in the other). Every message that the
+   * homeserver has of a room in which an agent was is stored. On the embedded database the bridge is stopped for it.
+   * `restored`: an older copy of the database goes on, which does not know all that was sent.
    */
-  async check(): Promise<void> {
+  async check({ restored = false } = {}): Promise<void> {
     if (!("dir" in this.#location)) {
-      const look = () => this.#look().then(() => true);
+      const look = () => this.#look(restored).then(() => true);
       await eventually(look, { within: 20_000, what: "everything to be routed, answered and sent" });
       return;
     }
     for (let attempt = 1; ; attempt++) {
-      await sleep(1_500);
+      await sleep(1_500 * attempt);
       await this.bridge.stop();
       try {
-        return await this.#look();
+        return await this.#look(restored);
       } catch (error) {
         if (attempt === 5) throw error;
       }
@@ -211,30 +224,67 @@ export class Stage {
     await this.model.stop();
   }
 
-  async #look(): Promise<void> {
+  async #look(restored: boolean): Promise<void> {
     const [left] = await this.query<Record<string, number>>(leftovers);
     const open = Object.entries(left ?? {}).filter(([, count]) => count > 0);
     if (open.length > 0) throw new Error(`left over: ${JSON.stringify(open)}`);
     const sent = await this.query<SentRow>(
       "select key, room_id as room, sender, event_id as event from outbox where kind in ('message', 'file', 'media') and state = 'sent' order by id",
     );
-    for (const [room, rows] of Map.groupBy(sent, ({ room }) => room)) await this.#checkRoom(room, rows);
+    for (const [room, rows] of Map.groupBy(sent, ({ room }) => room)) await this.#checkRoom(room, rows, restored);
+    const [stale] = await this.query<{ key: string; event: string }>(olderThanRow);
+    // A turn that was at work in the copy says what it had said before, under the ids of then.
+    if (stale && !restored)
+      throw new Error(`the row ${stale.key} of the outbox is younger than its event ${stale.event}`);
+    for (const { room, agent } of await this.query<{ room: string; agent: string }>(agentsInRooms))
+      await this.#checkStored(room, agent);
   }
 
-  async #checkRoom(room: string, rows: readonly SentRow[]): Promise<void> {
-    const timeline = await this.#timeline(room, rows[0]?.sender ?? "");
+  /** Every message that came while the agent was in the room is stored, or kept aside. */
+  async #checkStored(room: string, agent: string): Promise<void> {
+    const heard: string[] = [];
+    let isThere = false;
+    for (const event of await this.#timeline(room, agent)) {
+      if (event.type === "m.room.member" && event.state_key === agent) isThere = event.content.membership === "join";
+      if (isThere && isMessage(event)) heard.push(event.event_id);
+    }
+    const ids = heard.map((id) => `'${id}'`).join(", ");
+    const stored =
+      heard.length === 0
+        ? []
+        : await this.query<{ id: string }>(
+            `select event_id as id from events where event_id in (${ids})
+            union select id from unnest(array[${ids}]) id join quarantine on position(convert_to(id, 'UTF8') in raw) > 0`,
+          );
+    const known = new Set(stored.map(({ id }) => id));
+    const missing = heard.filter((id) => !known.has(id));
+    if (missing.length > 0)
+      throw new Error(
+        `${missing.length} of ${heard.length} messages in ${room} are not stored: ${missing.slice(0, 5)}`,
+      );
+  }
+
+  async #checkRoom(room: string, rows: readonly SentRow[], restored: boolean): Promise<void> {
+    const all = await this.#timeline(room, rows[0]?.sender ?? "");
+    const timeline = all.filter(isMessage);
+    const redacted = new Set(all.filter(isRedacted).map((event) => event.event_id));
     for (const [sender, queued] of Map.groupBy(rows, (row) => row.sender)) {
-      const sent = timeline.filter((event) => event.sender === sender);
+      const expected = queued.filter(({ event }) => !redacted.has(event)).map((row) => row.key);
+      const known: ReadonlySet<unknown> = new Set(expected);
+      const sent = timeline.filter(
+        (event) => event.sender === sender && !(restored && !known.has(event.content["org.clevernet.key"])),
+      );
       const keys = sent.map((event) => event.content["org.clevernet.key"]);
-      const expected = queued.map((row) => row.key);
       if (JSON.stringify(keys) !== JSON.stringify(expected)) {
         const said = sent.map((event) => `${event.content["org.clevernet.key"]} ${event.content.body}`).join("\n");
-        throw new Error(`in ${room} the outbox has\n${expected.join("\n")}\nand the room\n${said}`);
+        throw new Error(
+          `in ${room}, as ${rows[0]?.sender} reads it, the outbox has\n${expected.join("\n")}\nand the room\n${said}`,
+        );
       }
     }
   }
 
-  /** The room's messages as one of our own users sees them, oldest first. */
+  /** The room's events as one of our own users sees them, oldest first. */
   async #timeline(room: string, as: string): Promise<TimelineEvent[]> {
     const { url, registration } = this.homeserver;
     const events: TimelineEvent[] = [];
@@ -244,11 +294,11 @@ export class Stage {
       const response = await fetch(`${url}/_matrix/client/v3/rooms/${encodeURIComponent(room)}/messages?${query}`, {
         headers: { authorization: `Bearer ${registration.as_token}` },
       });
-      const page = (await response.json()) as { chunk: TimelineEvent[]; end?: string };
-      events.unshift(...page.chunk.toReversed());
+      const page = (await response.json()) as { chunk?: TimelineEvent[]; end?: string };
+      events.unshift(...(page.chunk ?? []).toReversed());
       from = page.end;
     } while (from !== undefined);
-    return events.filter((event) => event.type === "m.room.message" && event.content.body !== undefined);
+    return events;
   }
 }
 
@@ -266,10 +316,26 @@ interface SentRow {
 }
 
 interface TimelineEvent {
+  readonly event_id: string;
+  readonly state_key?: string;
   readonly type: string;
   readonly sender: string;
   readonly content: Readonly<Record<string, unknown>>;
 }
+
+/** A message that says something still; what was redacted says nothing. */
+const isMessage = ({ content, type }: TimelineEvent): boolean =>
+  type === "m.room.message" && content.body !== undefined;
+
+const isRedacted = ({ content, type }: TimelineEvent): boolean =>
+  type === "m.room.message" && content.body === undefined;
+
+/** Rows to which the homeserver has answered with an event that was there before them. */
+const olderThanRow = `select o.key, o.event_id as event from outbox o join events e on e.event_id = o.event_id
+  where e.sent_at < o.created_at - interval '1 second'`;
+
+const agentsInRooms = `select m.room_id as room, m.user_id as agent from members m join agents a on a.user_id = m.user_id
+  where m.membership = 'join' and a.deleted_at is null`;
 
 const leftovers = `select
   (select count(*) from events where routed_at is null) as "events to route",

@@ -1,4 +1,4 @@
-import type { Database } from "../../src/database/connection.ts";
+import type { Database } from "../../src/adapters/database/connection.ts";
 import { eventually } from "./poll.ts";
 
 /** Holds back whoever writes into a table of PostgreSQL. */

@@ -1,0 +1,36 @@
+import { after } from "../../base/lib/clock.ts";
+import type { Database } from "./connection.ts";
+
+/** Counts of waiting rows now, and the age of the oldest in seconds; 0 where nothing waits. */
+export interface Backlog {
+  readonly events: number;
+  readonly eventsAge: number;
+  readonly wakes: number;
+  readonly wakesAge: number;
+  readonly outbox: number;
+  readonly outboxAge: number;
+}
+
+/** One statement over partial indexes: for whoever looks, never on the way of a message. */
+export async function backlogOf({ sql }: Database): Promise<Backlog> {
+  const [row] = await sql<Backlog[]>`
+    select e.count as events, e.age as "eventsAge", w.count as wakes, w.age as "wakesAge", o.count as outbox, o.age as "outboxAge"
+    from
+      (select count(*), coalesce(extract(epoch from now() - min(received_at)), 0)::float8 as age from events where routed_at is null) e,
+      (select count(*), coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as age from wakes where turn_id is null) w,
+      (select count(*), coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as age from outbox where state = 'pending') o`;
+  return row ?? { events: 0, eventsAge: 0, wakes: 0, wakesAge: 0, outbox: 0, outboxAge: 0 };
+}
+
+/** The result within `ms`, or undefined: for questions whose answer nobody waits for longer. Never rejects. */
+export async function within<Result>(ms: number, question: Promise<Result>): Promise<Result | undefined> {
+  const late = Promise.withResolvers<undefined>();
+  const forget = after(ms, () => late.resolve(undefined));
+  try {
+    return await Promise.race([question, late.promise]);
+  } catch {
+    return undefined;
+  } finally {
+    forget();
+  }
+}

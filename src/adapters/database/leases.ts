@@ -1,0 +1,224 @@
+import type { Clock } from "../../base/lib/clock.ts";
+import { messageOf } from "../../base/lib/errors.ts";
+import { secret } from "../../base/lib/ids.ts";
+import type { Log } from "../../base/lib/log.ts";
+import { type Database, withinPatience } from "./connection.ts";
+import type { Notifier } from "./notify.ts";
+import { type Proof, Shards, shardCount, shardOf } from "./shards.ts";
+
+/** Names the work that needs a lease: routing a room's events, or sending its outbox. */
+type Work = "events" | "outbox";
+
+/**
+ * Who works on which rooms and agents, where several processes share a database: one at a time for each. A process
+ * that dies is replaced when its leases have run out by the database's clock. What is done under a lease is safe to be
+ * done twice nevertheless: no lease can keep a process from finishing what it began before it fell asleep.
+ */
+export interface Leases {
+  /** Names this process in what it works on: as people know it, and another at each start. */
+  readonly session: string;
+  /** From now on work is taken: in place of a process of our name that died, and a fair share of what nobody holds. */
+  start(): Promise<void>;
+  /** Gives everything back; nothing may be under way any more. */
+  stop(): Promise<void>;
+  /** True if no other process lives on this database. */
+  readonly alone: boolean;
+  /** True while others count on this process: it has renewed its leases in time, and nobody has taken its name. */
+  readonly live: boolean;
+  /** Tells if this process works on the room or agent now. Ask before each single thing that is done. */
+  holds(key: string): boolean;
+  /** For the statement that takes work; undefined where nobody else could. */
+  proof(key: string): Proof | undefined;
+  /** The rooms that are ours; whoever works on the others is told of them. */
+  mine<Key extends string>(work: Work, keys: readonly Key[]): readonly Key[];
+  /**
+   * Calls `take` with rooms of ours that have work: those that `pending` finds, now and whenever something may have
+   * been missed, and those of which others tell.
+   */
+  serve<Key extends string>(
+    work: Work,
+    take: (keys: readonly Key[]) => void,
+    pending: () => Promise<Key[]>,
+  ): Promise<void>;
+  /** Calls `look` whenever another process may have left something behind, or word of it may have been missed. */
+  onChange(look: () => void): void;
+  /** Calls `look` when rooms or agents came to this process: what was missed there nobody may have looked for. */
+  onGain(look: () => void): void;
+}
+
+/** For a process that is the only one. */
+const everything: Omit<Leases, "session"> = {
+  start: async () => {},
+  stop: async () => {},
+  alone: true,
+  live: true,
+  holds: () => true,
+  proof: () => undefined,
+  mine: (_work, keys) => keys,
+  serve: async (_work, take, pending) => take(await pending()),
+  onChange() {},
+  onGain() {},
+};
+
+/** So long after it asked a process counts on the lease that it got: by no clock that could be set. */
+const trustMs = 8_000;
+const renewEveryMs = 3_000;
+const answerWithinMs = 2_000;
+/**
+ * Time for which a shard that was given away rests before another process may work on it: longer than one event or
+ * message takes.
+ */
+const handOverMs = 1_000;
+/** Word of other processes may be lost: they are not relied upon for longer. */
+const lookEveryMs = 10_000;
+
+/** The embedded database has one process only, which has everything. */
+export const openLeases = (parts: LeaseParts): Leases =>
+  "dir" in parts.database.location ? { ...everything, session: newSession(parts.name) } : new SharedLeases(parts);
+
+const newSession = (name: string): string => `${name} ${secret(8)}`;
+
+interface LeaseParts {
+  readonly database: Database;
+  readonly notifier: Notifier;
+  /** Names this process, the same after a restart; no two that run at the same time may share it. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+class SharedLeases implements Leases {
+  readonly #parts: LeaseParts;
+  readonly #shards: Shards;
+  readonly session: string;
+  readonly #stopped = new AbortController();
+  #looks: (() => void)[] = [];
+  readonly #gains: (() => void)[] = [];
+  #held = new Set<number>();
+  /** Not worked on any more, and given back with the next renewal. */
+  #leaving: number[] = [];
+  #trustedUntil = 0;
+  #lookedAt = 0;
+  #others = 0;
+  #replaced = false;
+  #running: Promise<void> | undefined;
+  #wake = Promise.withResolvers<void>();
+
+  constructor(parts: LeaseParts) {
+    this.#parts = parts;
+    this.session = newSession(parts.name);
+    this.#shards = new Shards(parts.database, { name: parts.name, session: this.session });
+    parts.notifier.on("shards", () => this.#wake.resolve());
+  }
+
+  get alone(): boolean {
+    return this.#others === 0;
+  }
+
+  get live(): boolean {
+    return !this.#replaced && this.#parts.clock.monotonic() < this.#trustedUntil;
+  }
+
+  holds(key: string): boolean {
+    return this.#held.has(shardOf(key)) && this.#parts.clock.monotonic() < this.#trustedUntil;
+  }
+
+  proof(key: string): Proof {
+    return { shard: shardOf(key), session: this.session };
+  }
+
+  mine<Key extends string>(work: Work, keys: readonly Key[]): readonly Key[] {
+    const ours = this.#ours(keys);
+    if (ours.length < keys.length)
+      this.#parts.notifier.tell(
+        work,
+        keys.filter((key) => !this.holds(key)),
+      );
+    return ours;
+  }
+
+  async serve<Key extends string>(
+    work: Work,
+    take: (keys: readonly Key[]) => void,
+    pending: () => Promise<Key[]>,
+  ): Promise<void> {
+    const look = async () => take(this.#ours(await pending()));
+    const lookSoon = () => void look().catch((error: unknown) => this.#parts.log.warn(messageOf(error)));
+    this.#parts.notifier.on(work, (keys) => (keys ? take(this.#ours(keys as readonly Key[])) : lookSoon()));
+    this.#looks.push(lookSoon);
+    await look();
+  }
+
+  onChange(look: () => void): void {
+    this.#looks.push(look);
+  }
+
+  onGain(look: () => void): void {
+    this.#gains.push(look);
+  }
+
+  async start(): Promise<void> {
+    await this.#shards.enter();
+    await this.#renew();
+    this.#parts.notifier.tell("shards");
+    this.#running = this.#keepRenewing();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    this.#wake.resolve();
+    await this.#running;
+    this.#held.clear();
+    await this.#shards.leave();
+    this.#parts.notifier.tell("shards");
+  }
+
+  async #keepRenewing(): Promise<void> {
+    const { clock, log } = this.#parts;
+    while (!this.#stopped.signal.aborted) {
+      const pause = clock.sleep(this.#leaving.length > 0 ? handOverMs : renewEveryMs, this.#stopped.signal);
+      await Promise.race([pause.catch(() => {}), this.#wake.promise]);
+      this.#wake = Promise.withResolvers();
+      if (this.#stopped.signal.aborted) return;
+      await this.#renew().catch((error: unknown) => log.warn(`leases are not renewed: ${messageOf(error)}`));
+    }
+  }
+
+  #ours<Key extends string>(keys: readonly Key[]): readonly Key[] {
+    return keys.filter((key) => this.holds(key));
+  }
+
+  async #renew(): Promise<void> {
+    const { clock, notifier } = this.#parts;
+    const asked = clock.monotonic();
+    const leaving = this.#leaving;
+    const { held, others, replaced } = await withinPatience(this.#shards.renew(leaving), answerWithinMs);
+    // Work that came while no lease was certain was passed by. Look for all of it now, as if every shard had just been
+    // gained.
+    const before = clock.monotonic() < this.#trustedUntil ? this.#held : new Set<number>();
+    if (leaving.length > 0) notifier.tell("shards");
+    const fair = Math.ceil(shardCount / (others + 1));
+    this.#held = new Set(held.slice(0, fair));
+    this.#leaving = held.slice(fair);
+    this.#trustedUntil = asked + trustMs;
+    this.#report(before.size, others, replaced);
+    const gained = [...this.#held].some((shard) => !before.has(shard));
+    const changed = gained || others !== this.#others;
+    this.#others = others;
+    this.#replaced = replaced;
+    if (gained) for (const look of this.#gains) look();
+    if (!changed && (this.alone || asked - this.#lookedAt < lookEveryMs)) return;
+    this.#lookedAt = asked;
+    for (const look of this.#looks) look();
+  }
+
+  #report(before: number, others: number, replaced: boolean): void {
+    const { log, name } = this.#parts;
+    if (replaced && !this.#replaced)
+      log.error(
+        `another process has started as "${name}": give each its own bridge.instance; this one works on no room`,
+      );
+    if (this.#held.size !== before || others !== this.#others)
+      log.info({ others, shards: this.#held.size }, "rooms are shared out among the processes");
+  }
+}

@@ -1,0 +1,34 @@
+import { isObject } from "../../base/lib/json.ts";
+
+/** The file that a message carries, as its sender describes it: nothing of it is to be believed. */
+export interface Attachment {
+  /** Where the homeserver has it: `mxc://SERVER/ID`. undefined: encrypted, or no such address. */
+  readonly url: string | undefined;
+  readonly name: string;
+  /** The message's body says something of its own beside the name. */
+  readonly captioned: boolean;
+}
+
+const carriers: ReadonlySet<unknown> = new Set(["m.image", "m.file", "m.audio", "m.video"]);
+
+const mxc = /^mxc:\/\/([A-Za-z0-9.:[\]-]{1,255})\/([\w-]{1,255})$/;
+
+/** Cuts an `mxc://` address; undefined if it is none. */
+export const splitMxc = (url: string): { readonly server: string; readonly mediaId: string } | undefined => {
+  const [, server, mediaId] = mxc.exec(url) ?? [];
+  return server === undefined || mediaId === undefined ? undefined : { server, mediaId };
+};
+
+/** The file of a message or sticker. A voice message is one with audio; a thumbnail is not looked at. */
+export const readAttachment = (event: { readonly type: string; readonly content: unknown }): Attachment | undefined => {
+  const { type, content } = event;
+  if (!isObject(content) || typeof content.body !== "string") return undefined;
+  if (type !== "m.sticker" && !(type === "m.room.message" && carriers.has(content.msgtype))) return undefined;
+  const { body, filename, url } = content;
+  const named = typeof filename === "string" && filename !== "";
+  return {
+    url: typeof url === "string" && splitMxc(url) ? url : undefined,
+    name: named ? filename : body,
+    captioned: named && filename !== body,
+  };
+};

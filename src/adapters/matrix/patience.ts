@@ -1,0 +1,44 @@
+import type { Clock } from "../../base/lib/clock.ts";
+import { messageOf, UserError } from "../../base/lib/errors.ts";
+import type { Log } from "../../base/lib/log.ts";
+import { HomeserverError } from "./client.ts";
+
+const pauseMs = 500;
+
+/** Resolves when the homeserver answers; says once that it does not. Rejects with the signal's reason. */
+export async function waitForHomeserver(
+  alive: () => Promise<boolean>,
+  url: string,
+  clock: Clock,
+  log: Log,
+  aborted: AbortSignal,
+): Promise<void> {
+  for (let said = false; !(await alive()); said = true) {
+    if (!said) log.warn(`the homeserver does not answer at ${url}; waiting for it`);
+    await clock.sleep(pauseMs, aborted);
+  }
+}
+
+/** Asks at start until the homeserver answers. Throws a `UserError` when it refuses: the two files do not agree. */
+export async function untilAnswered<Result>(
+  ask: () => Promise<Result>,
+  clock: Clock,
+  log: Log,
+  aborted: AbortSignal,
+): Promise<Result> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof HomeserverError)) throw error;
+      if (error.final || error.status === 401) {
+        throw new UserError(
+          `The homeserver refuses us (${error.message}). It must have the same registration.yaml, named in its ` +
+            "app_service_config_files, and must have been restarted since that file was changed.",
+        );
+      }
+      log.warn(`the homeserver does not do yet what it is asked: ${messageOf(error)}`);
+      await clock.sleep(error.retryAfterMs ?? pauseMs, aborted);
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import type { EventId } from "../../base/lib/ids.ts";
+import { isObject } from "../../base/lib/json.ts";
+
+/** Where something is said in a thread. */
+export interface ThreadPlace {
+  /** The event that the thread is about. */
+  readonly root: EventId;
+  /** The newest event in it that is known: the one that is answered, for clients that know no threads. */
+  readonly latest: EventId;
+}
+
+/** Where an event is answered that stands in the thread `root`, if it stands in one. */
+export const answering = (root: EventId | undefined, eventId: EventId): ThreadPlace | undefined =>
+  root === undefined ? undefined : { root, latest: eventId };
+
+/** The part of a message's content that says where it belongs: empty for one that is neither in a thread nor a reply. */
+export const relatesTo = (thread: ThreadPlace | undefined, replyTo?: EventId) => {
+  const reply = replyTo ?? thread?.latest;
+  if (reply === undefined) return {};
+  const inReplyTo = { "m.in_reply_to": { event_id: reply } };
+  if (thread === undefined) return { "m.relates_to": inReplyTo };
+  const inThread = { rel_type: "m.thread", event_id: thread.root, is_falling_back: replyTo === undefined };
+  return { "m.relates_to": { ...inThread, ...inReplyTo } };
+};
+
+/** A message's content as an edit, which lacks the event that it is about: see `relatingTo`. */
+export const asEdit = <Content extends { readonly body: string }>(content: Content) => ({
+  ...content,
+  body: `* ${content.body}`,
+  "m.new_content": content,
+  "m.relates_to": { rel_type: "m.replace" },
+});
+
+/** Content whose relation (a reaction, an edit) lacks the event that it relates to, with this event in it. */
+export const relatingTo = (content: Readonly<Record<string, unknown>>, eventId: EventId): Record<string, unknown> => ({
+  ...content,
+  "m.relates_to": { ...(isObject(content["m.relates_to"]) && content["m.relates_to"]), event_id: eventId },
+});
+
+/** The event that `relatingTo` has filled in. */
+export const relatedEvent = (content: Readonly<Record<string, unknown>>): EventId => {
+  const relation = content["m.relates_to"];
+  if (!isObject(relation) || typeof relation.event_id !== "string") throw new Error("it relates to no event");
+  return relation.event_id as EventId;
+};

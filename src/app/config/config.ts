@@ -1,0 +1,156 @@
+import { readFile } from "node:fs/promises";
+import { homedir, hostname } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import type { z } from "zod";
+import type { DemoEnvironment } from "../../base/lib/demo-environment.ts";
+import { messageOf, UserError } from "../../base/lib/errors.ts";
+import type { RoomId } from "../../base/lib/ids.ts";
+import { isObject } from "../../base/lib/json.ts";
+import { problemsOf } from "../../base/lib/problems.ts";
+import { parseYaml } from "../../base/lib/yaml.ts";
+import type { ConfiguredBudgets, Price } from "../../domain/budget/book.ts";
+import type { Permissions } from "../../domain/rights/permissions.ts";
+import { type ConfiguredAgent, configSchema } from "./schema.ts";
+
+/** config.yaml with its defaults; paths are absolute, URLs without a slash at the end. */
+export interface Config {
+  /** Path of the file that it was read from. */
+  readonly file: string;
+  readonly homeserver: { readonly url: string; readonly serverName: string };
+  /**
+   * `url` is how the homeserver reaches us, `host` and `port` are where we listen; `instance` names this process among
+   * those that share a database, the same after each start.
+   */
+  readonly bridge: { readonly url: string; readonly host: string; readonly port: number; readonly instance: string };
+  /** Path of registration.yaml. */
+  readonly registration: string;
+  readonly database: { readonly dir: string } | { readonly url: string };
+  /** `name` is the model of agents that name none; `submodel` reads long texts for them. */
+  readonly model: {
+    readonly baseUrl: string;
+    readonly apiKey: string | undefined;
+    readonly name: string;
+    readonly submodel: string | undefined;
+  };
+  /** Limit for all files of an agent, a user or a room together. */
+  readonly files: { readonly quotaMegabytes: number };
+  /** The largest file that is taken from a room. */
+  readonly media: { readonly maxMegabytes: number };
+  readonly permissions: Permissions;
+  readonly controlRoom: RoomId | undefined;
+  /** Messages per minute that wake agents: of one person, and in one room. */
+  readonly limits: { readonly requester: number; readonly room: number };
+  /** Per day (UTC). */
+  readonly budgets: ConfiguredBudgets;
+  /** By the model's name, where the provider reports none. */
+  readonly prices: Readonly<Record<string, Price>>;
+  readonly agents: readonly ConfiguredAgent[];
+  readonly logLevel: string;
+  /** Lines that the operator should read at start. */
+  readonly warnings: readonly string[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads the demo's settings from the environment. */
+export const demoEnvironment = (env: Environment = process.env): DemoEnvironment => ({
+  cacheDir: join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "clevernet-testbed"),
+  openRouterKey: env.OPENROUTER_API_KEY || undefined,
+  modelBaseUrl: env.MODEL_BASE_URL || undefined,
+  modelName: env.MODEL_NAME || undefined,
+  modelKey: env.MODEL_API_KEY || undefined,
+});
+
+/**
+ * Reads the configuration file. `${NAME}` in a value, outside `agents`, is taken from the environment; a secret may
+ * stand in a file of its own, named by its key with `File` behind it.
+ * @throws UserError that lists every mistake in it
+ */
+export const loadConfig = async (file: string, env: Environment = process.env): Promise<Config> => {
+  const path = resolve(file);
+  const written: unknown = parseYaml(await readConfig(path), path).toJS();
+  const problems = new Map<string, string>();
+  const value = await readSecrets(expand(written, env, problems), dirname(path), problems);
+  const result = configSchema.safeParse(value);
+  if (result.success && problems.size === 0) return configOf(result.data, path);
+  const shown = await readSecrets(written, dirname(path), new Map());
+  const lines = (result.success ? [] : problemsOf(result.error, shown, isSecret))
+    .filter(({ path: at }) => !problems.has(at))
+    .map(({ line }) => line);
+  throw new UserError(
+    [`${path} has mistakes:`, ...[...problems.values(), ...lines].map((line) => `  ${line}`)].join("\n"),
+  );
+};
+
+const readConfig = (path: string): Promise<string> =>
+  readFile(path, "utf8").catch((error: unknown) => {
+    throw new UserError(
+      `${path} cannot be read (${messageOf(error)}). To make one: npm run clevernet -- init --dir ${dirname(path)}`,
+    );
+  });
+
+const secrets = ["model.apiKey", "database.url"] as const;
+/** Values that are shown to nobody. */
+export const isSecret = (path: string): boolean => secrets.some((secret) => secret === path);
+
+/** Puts values of the environment in; agents are left alone, since prompts may well hold `${…}`. */
+const expand = (value: unknown, env: Environment, problems: Map<string, string>, path = ""): unknown => {
+  if (path === "agents") return value;
+  if (typeof value === "string") {
+    return value.replace(/\$\{(\w+)\}/g, (placeholder, name: string) => {
+      if (env[name]) return env[name];
+      problems.set(path, `${path}: the environment variable ${name} is not set: set it, or write the value itself`);
+      return placeholder;
+    });
+  }
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, expand(inner, env, problems, path ? `${path}.${key}` : key)]),
+  );
+};
+
+/** Replaces `…File` by the content of that file, without white space at its end. */
+const readSecrets = async (value: unknown, dir: string, problems: Map<string, string>): Promise<unknown> => {
+  if (!isObject(value)) return value;
+  const read: Record<string, unknown> = { ...value };
+  for (const secret of secrets) {
+    const [outer = "", key = ""] = secret.split(".");
+    const { [`${key}File`]: file, ...rest }: Record<string, unknown> = isObject(read[outer]) ? read[outer] : {};
+    if (file === undefined) continue;
+    read[outer] = rest;
+    if (rest[key] !== undefined) {
+      problems.set(secret, `${outer}: found both ${key} and ${key}File, expected one of them`);
+    } else if (typeof file !== "string") {
+      problems.set(secret, `${secret}File: expected the path of a file, relative to the configuration file`);
+    } else {
+      const path = resolve(dir, file);
+      try {
+        rest[key] = (await readFile(path, "utf8")).trimEnd();
+        if (rest[key] === "") problems.set(secret, `${secret}File: ${path} is empty: write the secret into it`);
+      } catch (error) {
+        problems.set(
+          secret,
+          `${secret}File: ${path} cannot be read (${messageOf(error)}): make this file, or name another`,
+        );
+      }
+    }
+  }
+  return read;
+};
+
+const configOf = (read: z.output<typeof configSchema>, file: string): Config => {
+  const dir = dirname(file);
+  const { dir: databaseDir, url: databaseUrl = "" } = read.database;
+  const { bridge } = read;
+  const open = Object.values(read.permissions).some((level) => level !== "none");
+  return {
+    ...read,
+    file,
+    bridge: { ...bridge, instance: bridge.instance ?? `${hostname()}:${bridge.port}` },
+    registration: resolve(dir, read.registration),
+    database: databaseDir === undefined ? { url: databaseUrl } : { dir: resolve(dir, databaseDir) },
+    model: { ...read.model, apiKey: read.model.apiKey, submodel: read.model.submodel },
+    controlRoom: read.controlRoom,
+    warnings: open ? [] : ['permissions: nobody may do anything; let somebody in, such as "@you:example.org": admin'],
+  };
+};

@@ -1,0 +1,139 @@
+import { openDatabase } from "../../adapters/database/connection.ts";
+import { openLeases } from "../../adapters/database/leases.ts";
+import { Care } from "../../adapters/database/maintenance.ts";
+import { migrate } from "../../adapters/database/migrate.ts";
+import { openNotifier } from "../../adapters/database/notify.ts";
+import { untilAnswered, waitForHomeserver } from "../../adapters/matrix/patience.ts";
+import type { Registration } from "../../adapters/matrix/registration.ts";
+import { type Clock, systemClock } from "../../base/lib/clock.ts";
+import type { Log } from "../../base/lib/log.ts";
+import { agentUserId } from "../../domain/agents/agent.ts";
+import { introduce } from "../../domain/agents/profile.ts";
+import type { Config } from "../config/config.ts";
+import { LiveConfig } from "../config/live.ts";
+
+/** Turns that this process works on at the same time. */
+const turnsAtOnce = 32;
+/** How long turns may go on after the process was asked to end. */
+const graceMs = 8_000;
+
+export interface RunningBridge {
+  /** Everything that is under way is finished or left to the next start; then nothing runs any more. */
+  stop(): Promise<void>;
+}
+
+/** Starts everything, in order; resolves when people are answered. Stops again if the signal is aborted meanwhile. */
+export async function startBridge(
+  config: Config,
+  registration: Registration,
+  log: Log,
+  aborted: AbortSignal,
+  clock: Clock = systemClock,
+): Promise<RunningBridge> {
+  const { serverName } = config.homeserver;
+  const stops: (() => void | Promise<void>)[] = [];
+  const stop = async (): Promise<void> => {
+    for (const one of stops.splice(0).reverse()) await one();
+  };
+  try {
+    const begun = Promise.withResolvers<void>();
+    const opening = openDatabase(config.database, begun.resolve);
+    await Promise.race([begun.promise, opening]);
+    // Reading the program holds this thread up for as long as the embedded database takes to open in its own.
+    const { wire } = await import("./wiring.ts");
+    const database = await opening;
+    stops.push(() => database.close());
+    const notifier = await openNotifier(database, clock, log);
+    stops.push(() => notifier.close());
+
+    let ready = false;
+    const leases = openLeases({ database, notifier, name: config.bridge.instance, clock, log });
+    const [applied, parts] = await Promise.all([
+      migrate(database),
+      wire({
+        live: new LiveConfig(config),
+        registration,
+        database,
+        notifier,
+        leases,
+        log,
+        clock,
+        ready: () => ready,
+      }),
+    ]);
+    if (applied.length > 0) log.info({ applied }, "the database was migrated");
+    const { service, client, directory } = parts;
+    // It looks for a homeserver that is away from the first request on.
+    stops.push(() => parts.watch.stop());
+    stops.push(() => service.close());
+
+    const failed = new AbortController();
+    const ended = AbortSignal.any([aborted, failed.signal]);
+    const insist = <Result>(ask: () => Promise<Result>) => untilAnswered(ask, clock, log, ended);
+    const welcome = async (): Promise<void> => {
+      await waitForHomeserver(() => client.alive(), config.homeserver.url, clock, log, ended);
+      await insist(() => client.register(client.botUserId));
+      await insist(() => client.putDevice(client.botUserId, parts.botDevice));
+    };
+    const prepare = async (): Promise<void> => {
+      const [memberships] = await Promise.all([
+        parts.rooms.ownMemberships(),
+        parts.rights.configure(config.permissions),
+        parts.book.start(),
+        ...config.agents.map((seed) => directory.seed(seed, serverName)),
+      ]);
+      for (const { roomId, userId, membership } of memberships) service.remember(roomId, userId, membership);
+      await service.listen(config.bridge.host, config.bridge.port);
+    };
+    const prepared = prepare();
+    prepared.catch(() => failed.abort());
+    // Work that has begun ends before anything is stopped because of an error.
+    await welcome().finally(() => prepared);
+    // Before anything is swept or sent: another bridge with our registration may be at work.
+    await parts.sole.ask();
+    stops.push(() => parts.doorbell.stop());
+    void parts.doorbell.ring();
+    for (const agent of await directory.all()) await insist(() => introduce(agent, client, directory));
+
+    stops.push(() => leases.stop());
+    await leases.start();
+    await parts.controlRoom.adopt();
+    stops.push(() => parts.guests.stop());
+    parts.guests.start();
+
+    stops.push(() => parts.delivery.stop());
+    await parts.delivery.start();
+    stops.push(() => parts.thoughts.stop());
+    stops.push(() => parts.queue.stop());
+    stops.push(() => parts.runner.close(graceMs));
+    stops.push(() => parts.keeper.stop());
+    await parts.keeper.start(turnsAtOnce, (conversation) => parts.runner.run(conversation));
+    stops.push(() => parts.schedules.stop());
+    parts.schedules.start();
+    stops.push(() => {
+      parts.underWay.close();
+      return parts.router.stop();
+    });
+    await parts.router.start();
+    stops.push(() => parts.mediaKeeper.stop());
+    parts.mediaKeeper.start();
+    stops.push(() => parts.redactionKeeper.stop());
+    parts.redactionKeeper.start();
+    stops.push(() => parts.reconciler.stop());
+    parts.reconciler.start();
+    parts.watch.start();
+    const care = new Care(database, clock, log);
+    stops.push(() => care.stop());
+    care.start();
+    ready = true;
+    stops.push(() => {
+      ready = false;
+    });
+    if (parts.sole.mayWork)
+      log.info({ agents: config.agents.map(({ name }) => agentUserId(name, serverName)) }, "Clevernet is ready");
+    return { stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

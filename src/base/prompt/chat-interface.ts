@@ -1,0 +1,165 @@
+import { LRUCache } from "lru-cache";
+import { type Element, element } from "../lmml/element.ts";
+import { lasting, render } from "../lmml/render.ts";
+import type { Allotment } from "./budget.ts";
+import { ephemerisPart, ephemerisRoom } from "./ephemeris-room.ts";
+import { listPart } from "./list-part.ts";
+import { clip } from "./measure.ts";
+import { otherRoomsPart } from "./other-rooms.ts";
+import { manyParts, type Part, plainPart, textPart } from "./part.ts";
+import { openRoom, roomLists } from "./room.ts";
+import { localTime } from "./time.ts";
+import { todosPart } from "./todo.ts";
+import type { World } from "./types.ts";
+import { personaWindow, scratchpadWindow, windowsPart } from "./window.ts";
+
+/** Title under which an agent is shown `system:/guides/clevernet.md`. */
+export const guideTitle = (serverName: string): string => `Clevernet Matrix System on ${serverName}`;
+
+const guideCharsKept = 1_000_000;
+
+const absent: Part<undefined> = { wanted: 0, cut: () => undefined };
+/** Members that are shown whatever else there is. */
+const membersNeeded = 20;
+const noRoom = { history: [], members: [], newEvents: [] };
+
+/** Guides are long, and seldom others than before. */
+const guides = new LRUCache<string, Part<Element>>({ maxSize: guideCharsKept });
+
+const guidePart = ({ title, text }: World["guides"][number]): Part<Element> => {
+  const key = `${title}\n${text}`;
+  const known = guides.get(key);
+  if (known) return known;
+  const part = textPart(text, 0, (shown, truncated) =>
+    lasting(element("agentGuide", { title: clip(title), truncated }, shown)),
+  );
+  guides.set(key, part, { size: key.length });
+  return part;
+};
+
+/** Everything in the world that can be cut. A part of no room is empty. */
+export const partsOf = (world: World) => {
+  const { agent, charsMax: limit } = world;
+  const own = world.rooms.find((room) => room.roomId === world.conversation && !room.closed);
+  const others = world.rooms.filter((room) => room !== own);
+  return {
+    own,
+    ...roomLists(own ?? noRoom, world.serverName, limit),
+    firstMembers: roomLists({ ...noRoom, members: own?.members.slice(0, membersNeeded) ?? [] }, world.serverName, limit)
+      .members,
+    reminders: manyParts(
+      world.reminders.map((reminder) =>
+        textPart(reminder, 1, (text, truncated) => element("systemReminder", { truncated }, text)),
+      ),
+    ),
+    postPrompt: plainPart(agent.postPrompt ?? ""),
+    turn: listPart(world.turn.entries, { depth: 4, limit, keep: "last" }),
+    systemPrompt: plainPart(agent.systemPrompt),
+    persona: agent.persona ? personaWindow(agent.persona, { depth: 0, limit }) : absent,
+    guides: manyParts(world.guides.map(guidePart)),
+    admins: listPart(
+      world.systemAdmins.map((admin) => element("systemAdmin", {}, admin)),
+      { depth: 2, limit, keep: "first" },
+    ),
+    ephemeris: ephemerisPart(world, limit),
+    otherRooms: otherRoomsPart(others, world, limit),
+    scratchpad: agent.scratchpad ? scratchpadWindow(agent.scratchpad, { depth: 2, limit }) : absent,
+    todos: todosPart(world.todos, limit),
+    windows: windowsPart(world.windows, limit),
+  };
+};
+export type Parts = ReturnType<typeof partsOf>;
+
+/** The most that members take of a render beyond the first of them, which are always wanted. */
+const membersShare = 0.08;
+
+/** Characters that each part wants beyond its least form, in a render of `max` characters. */
+export const wantedOf = (parts: Parts, max: number): Allotment => ({
+  reminders: parts.reminders.wanted,
+  postPrompt: parts.postPrompt.wanted,
+  todos: parts.todos.wanted,
+  turn: parts.turn.wanted,
+  newEvents: parts.newEvents.wanted,
+  systemPrompt: parts.systemPrompt.wanted,
+  persona: parts.persona.wanted,
+  guides: parts.guides.wanted,
+  admins: parts.admins.wanted,
+  members: Math.min(parts.members.wanted, Math.max(parts.firstMembers.wanted, Math.floor(max * membersShare))),
+  rooms: 0,
+  unread: 0,
+  history: parts.history.wanted,
+  ephemeris: parts.ephemeris.wanted,
+  otherRooms: parts.otherRooms.wanted,
+  scratchpad: parts.scratchpad.wanted,
+  windows: parts.windows.wanted,
+});
+
+/** Texts of the system message. */
+export const systemParts = (parts: Parts, chars: Allotment) => {
+  const persona = parts.persona.cut(chars.persona);
+  return {
+    systemPrompt: parts.systemPrompt.cut(chars.systemPrompt),
+    persona: persona ? render(persona) : "",
+    guides: parts.guides.cut(chars.guides).map((guide) => render(guide)),
+  };
+};
+
+/** The system message: who the agent is, and how its world works. */
+export const systemMessage = (parts: Parts, chars: Allotment): string => {
+  const { systemPrompt, persona, guides } = systemParts(parts, chars);
+  return [systemPrompt, persona, ...guides].filter((text) => text !== "").join("\n\n");
+};
+
+/** The user message without what follows it: the agent's world at this moment, in the order of the layout `seed`. */
+export const chatInterface = (world: World, parts: Parts, chars: Allotment): Element => {
+  const { agent, serverName } = world;
+  const systemId = clip(serverName);
+  const loggedInAs = clip(agent.userId);
+  const admins = parts.admins.cut(chars.admins);
+  const others = parts.otherRooms.cut(chars.otherRooms);
+  const roomsLeftOut = world.roomsLeftOut + others.leftOut;
+  const todos = parts.todos.cut(chars.todos);
+  const windows = parts.windows.cut(chars.windows);
+  const own =
+    parts.own &&
+    openRoom(parts.own, world, {
+      members: parts.members.cut(chars.members),
+      history: parts.history.cut(chars.history),
+      newEvents: parts.newEvents.cut(chars.newEvents),
+    });
+  return element(
+    "chatInterface",
+    {
+      currentDatetime: localTime(world.now, world.timeZone),
+      agentUnderlyingModel: clip(agent.model),
+      agentRunningOnSystem: systemId,
+      todosLeftOut: todos.leftOut > 0 ? todos.leftOut : undefined,
+      windowsLeftOut: windows.leftOut > 0 ? windows.leftOut : undefined,
+    },
+    [
+      element("agentParameters", { wakeUpTimerSeconds: agent.wakeUpTimerSeconds ?? "off", mode: agent.mode }),
+      element(
+        "chatSystem",
+        {
+          systemId,
+          loggedInAs,
+          adminsLeftOut: admins.leftOut > 0 ? admins.leftOut : undefined,
+          roomsLeftOut: roomsLeftOut > 0 ? roomsLeftOut : undefined,
+        },
+        [
+          ...admins.elements,
+          own,
+          ...others.elements,
+          ephemerisRoom(world, {
+            ephemeris: parts.ephemeris.cut(chars.ephemeris),
+            turn: parts.turn.cut(chars.turn),
+          }),
+          parts.scratchpad.cut(chars.scratchpad),
+        ],
+      ),
+      ...parts.reminders.cut(chars.reminders),
+      ...todos.elements,
+      ...windows.elements,
+    ],
+  );
+};

@@ -1,0 +1,94 @@
+import type { RoomId } from "../lib/ids.ts";
+import { type Element, element } from "../lmml/element.ts";
+import { type ListPart, listPart, type Shown } from "./list-part.ts";
+import { clip } from "./measure.ts";
+import type { Part } from "./part.ts";
+import { timelineElement } from "./timeline.ts";
+import type { RoomMember, RoomView, World } from "./types.ts";
+import { historyWindow, withQueries } from "./window.ts";
+
+/** Events of the past that a history window shows, unless it was made larger or smaller. */
+export const historyHeight = 50;
+const nameChars = 100;
+
+/** The lists of a room, as parts or as shown. */
+export interface RoomLists<List, News = List> {
+  readonly members: List;
+  readonly history: List;
+  readonly newEvents: News;
+}
+
+export const memberElement = ({ userId, admin, you }: RoomMember): Element =>
+  element("roomMember", { userId: clip(userId), admin, you });
+
+/** Lists of a room that can be cut. `limit`: the most that each of its lists is ever given. */
+export const roomLists = (
+  room: Pick<RoomView, "members" | "history" | "newEvents" | "historyWindow">,
+  systemId: string,
+  limit: number,
+): RoomLists<Part<Shown>, ListPart> => {
+  const events = (entries: RoomView["history"]) => entries.map((entry) => timelineElement(entry, systemId));
+  const { state = "normal", height = historyHeight, queries = [] } = room.historyWindow ?? {};
+  const lines = state === "minimized" ? 0 : state === "maximized" ? room.history.length : height;
+  return {
+    members: listPart(room.members.map(memberElement), { depth: 3, limit, keep: "first" }),
+    history: withQueries(
+      listPart(events(room.history.slice(Math.max(0, room.history.length - lines))), { depth: 5, limit, keep: "last" }),
+      state === "minimized" ? [] : queries,
+      { depth: 4, limit },
+    ),
+    newEvents: listPart(events(room.newEvents), { depth: 4, limit, keep: "last" }),
+  };
+};
+
+/** Id of the window on the history of a room. */
+export const historyWindowId = (roomId: RoomId): string => `room_${roomId.split(":")[0]}`;
+
+/** `0` is not said. */
+const some = (count: number): number | undefined => (count > 0 ? count : undefined);
+
+/** Attributes that every room has. */
+export const roomAttributes = (room: RoomView, { serverName, agent }: World) => ({
+  systemId: clip(serverName),
+  roomId: clip(room.roomId),
+  roomName: clip(room.name, nameChars),
+  loggedInAs: clip(agent.userId),
+  directMessage: room.direct,
+});
+
+/** A room that everybody in the audience may read. */
+export const openRoom = (room: RoomView, world: World, shown: RoomLists<Shown>): Element => {
+  const attributes = roomAttributes(room, world);
+  const { systemId, roomId, roomName } = attributes;
+  const { historyLines: lines, historyChars: chars, historyBottom: bottom = lines, historyWindow: change } = room;
+  return element(
+    "room",
+    {
+      ...attributes,
+      membersLeftOut: some(room.memberCount - shown.members.elements.length),
+    },
+    [
+      ...shown.members.elements,
+      element(
+        "window",
+        historyWindow(clip(historyWindowId(room.roomId), 64), roomId, { lines, chars, bottom }, shown.history, change),
+        [
+          ...(shown.history.above ?? []),
+          change?.state === "minimized" ? undefined : element("content", {}, shown.history.elements),
+        ],
+      ),
+      element(
+        "newEvents",
+        { eventsLeftOut: some(room.unread - shown.newEvents.elements.length) },
+        shown.newEvents.elements,
+      ),
+      element("roomFooter", { systemId, roomId, roomName }),
+    ],
+  );
+};
+
+/** A room behind a wall: that it is there, and how much is unread in it. Its name is for those who may read it. */
+export const closedRoom = (room: RoomView, world: World): Element => {
+  const { directMessage: _, ...attributes } = roomAttributes(room, world);
+  return element("room", { ...attributes, roomName: "", closed: true, unread: room.unread });
+};

@@ -1,0 +1,232 @@
+import type { EventId, RoomId, UserId } from "../lib/ids.ts";
+import type { Element } from "../lmml/element.ts";
+
+/** Why an agent starts to work, in the words that it is shown. */
+export const wakeReasons = [
+  "new event",
+  "timer",
+  "default mode",
+  "schedule",
+  "mailbox",
+  "approval",
+  "recovery",
+  "manual",
+] as const;
+export type WakeReason = (typeof wakeReasons)[number];
+
+/** A file that a message carries. */
+export interface MediaView {
+  /** Its name, where the message's body says something else. */
+  readonly name?: string | undefined;
+  /** Path in the virtual file system, once it is there. */
+  readonly path?: string | undefined;
+  readonly contentType?: string | undefined;
+  readonly bytes?: number | undefined;
+  /** Pixels, of images. */
+  readonly width?: number | undefined;
+  readonly height?: number | undefined;
+  /** Why it is not there. */
+  readonly missing?: string | undefined;
+}
+
+/** Something that happened in a room, as the agent may see it. Texts are as they came: rendering makes them safe. */
+export type TimelineEntry =
+  | {
+      readonly kind: "message";
+      readonly eventId: EventId;
+      readonly roomId: RoomId;
+      readonly at: Date;
+      readonly sender: UserId;
+      readonly messageType: string;
+      readonly body: string;
+      readonly threadId?: EventId | undefined;
+      readonly replyTo?: EventId | undefined;
+      readonly edited?: boolean | undefined;
+      /** The formatted text says something else than the body, which alone is shown. */
+      readonly formattedDiffers?: boolean | undefined;
+      readonly media?: MediaView | undefined;
+    }
+  | {
+      readonly kind: "roomEvent";
+      readonly eventId: EventId;
+      readonly roomId: RoomId;
+      readonly at: Date;
+      readonly eventType: string;
+      readonly sender: UserId;
+      /** Whom a membership event is about, and what they became. */
+      readonly target?: UserId | undefined;
+      readonly membership?: string | undefined;
+      /** Sign of a reaction, and the event that it is to. */
+      readonly reaction?: { readonly key: string; readonly to: EventId } | undefined;
+    };
+
+/** A question that was asked about a window's content, with the answer of a submodel. */
+export interface WindowQuery {
+  readonly query: string;
+  readonly answer: string;
+}
+
+export type WindowState = "normal" | "maximized" | "minimized";
+
+/** Change to a window that is always there: it holds until the turn ends. */
+export interface WindowChange {
+  readonly state: WindowState;
+  readonly queries: readonly WindowQuery[];
+  /** The first line that is shown, where it was scrolled. */
+  readonly top?: number | undefined;
+  readonly height?: number | undefined;
+}
+
+/** A window that was opened, as one conversation may see it now. */
+export interface WindowView {
+  readonly windowId: string;
+  readonly srcType: "file" | "search" | "page" | "chatHistory";
+  readonly src: string;
+  readonly contentType: string;
+  /** Somebody in the audience may not read the source: that it is closed is all that is shown. */
+  readonly closed: boolean;
+  /** Size of the whole content. */
+  readonly lines: number;
+  readonly chars: number;
+  /** Content of the viewport: text, or elements, each of which is a line. Empty where the window is minimized. */
+  readonly shown: string | readonly Element[];
+  /** Number of the first line in `shown`. */
+  readonly top: number;
+  /** `shown` ends before the viewport does: the window's limit of characters was reached. */
+  readonly truncated: boolean;
+  /** Written by those who may be trusted with markup: shown as it is where nothing in it can be taken for a tag. */
+  readonly raw: boolean;
+  readonly state: WindowState;
+  readonly pinned: boolean;
+  readonly system: boolean;
+  /** Untrusted people wrote some of it. */
+  readonly tainted?: boolean | undefined;
+  /** Turns, this one included, after which it closes; undefined is never. */
+  readonly closesIn?: number | undefined;
+  /** Always shows its source as it is now. */
+  readonly autorefresh?: boolean | undefined;
+  /** Shows its source as it was when it was opened or last refreshed. */
+  readonly refreshable?: boolean | undefined;
+  readonly title?: string | undefined;
+  readonly attributes?: Readonly<Record<string, string>> | undefined;
+  readonly queries: readonly WindowQuery[];
+}
+
+export interface RoomMember {
+  readonly userId: UserId;
+  /** One of those who run the bridge; power in the room is nothing to be trusted. */
+  readonly admin: boolean;
+  readonly you: boolean;
+}
+
+/** A room as one conversation of the agent may see it. */
+export interface RoomView {
+  readonly roomId: RoomId;
+  readonly name: string;
+  readonly direct: boolean;
+  /** Somebody in the audience may not read this room: only that it is there, and `unread`, are shown. */
+  readonly closed: boolean;
+  /** Those that the agent should know of first come first. */
+  readonly members: readonly RoomMember[];
+  /** How many members there are; `members` may hold fewer. */
+  readonly memberCount: number;
+  /** Events seen before, oldest first: the newest part of them. */
+  readonly history: readonly TimelineEntry[];
+  /** Size of the whole history: one line is one event. */
+  readonly historyLines: number;
+  readonly historyChars: number;
+  /** Line of the last event in `history`, where its window was scrolled into the past. */
+  readonly historyBottom?: number | undefined;
+  readonly historyWindow?: WindowChange | undefined;
+  /** Events that came since, oldest first. */
+  readonly newEvents: readonly TimelineEntry[];
+  /** Number of events that came since; `newEvents` may hold fewer. */
+  readonly unread: number;
+}
+
+/** Events of a room, or entries of the ephemeris, that were first shown together, oldest first. */
+export interface LogPiece {
+  readonly source: RoomId | "ephemeris";
+  readonly elements: readonly Element[];
+}
+
+export interface FileView {
+  /** Path in the virtual file system, `share:/path`. */
+  readonly path: string;
+  readonly contentType: string;
+  readonly text: string;
+  readonly tainted?: boolean | undefined;
+  readonly window?: WindowChange | undefined;
+}
+
+/** Something that the conversation has set out to do. */
+export interface TodoView {
+  readonly number: number;
+  readonly name: string;
+  readonly done: boolean;
+}
+
+/** All that one step of a turn shows the agent, before it is cut to size and laid out. */
+export interface World {
+  readonly serverName: string;
+  readonly now: Date;
+  /** IANA name of the zone in which `currentDatetime` is written. */
+  readonly timeZone: string;
+  readonly agent: {
+    readonly userId: UserId;
+    readonly model: string;
+    readonly systemPrompt: string;
+    readonly postPrompt: string | null;
+    readonly wakeUpTimerSeconds: number | null;
+    /** Which kinds of operations are carried out without asking. */
+    readonly mode?: string | undefined;
+    readonly persona: FileView | undefined;
+    readonly scratchpad: FileView | undefined;
+  };
+  /** Guides in the order in which they are shown. */
+  readonly guides: readonly { readonly title: string; readonly text: string }[];
+  readonly systemAdmins: readonly UserId[];
+  /** The room that this is shown for; `HOME` for the home conversation, which has none. */
+  readonly conversation: RoomId;
+  /** The conversation's own room first (absent in the home conversation), then the others, latest activity first. */
+  readonly rooms: readonly RoomView[];
+  /** Everything seen and thought before, in the order of being shown; for layouts that only append. */
+  readonly log: readonly LogPiece[];
+  /** Rooms the agent is in beyond those in `rooms`. */
+  readonly roomsLeftOut: number;
+  /** Thoughts, calls and results of earlier turns that this conversation may see, oldest first. */
+  readonly ephemeris: readonly Element[];
+  /** Number of them in all, where these are only the last; undefined: these are all. */
+  readonly ephemerisLines?: number | undefined;
+  readonly ephemerisWindow?: WindowChange | undefined;
+  /** The running turn: why and when it began, and what it has thought, called and been told so far. */
+  readonly turn: {
+    readonly id: number;
+    readonly reason: WakeReason;
+    readonly at: Date;
+    /** When the turn before it in this conversation began. */
+    readonly before?: Date | undefined;
+    readonly entries: readonly Element[];
+  };
+  /**
+   * Open windows on the agent's desk, the oldest first. Made anew for each step: a layout that appends steps shows a
+   * window again when it has changed.
+   */
+  readonly windows: readonly WindowView[];
+  /** By their numbers. */
+  readonly todos: readonly TodoView[];
+  /** Shown after the rooms: how to speak, and what the agent has to be reminded of in this step. */
+  readonly reminders: readonly string[];
+  /** The most characters that system and user message may have together. */
+  readonly charsMax: number;
+}
+
+/** Texts that are sent to the model, with what it took to make them. */
+export interface Prompt {
+  readonly system: string;
+  readonly user: string;
+  /** Places in `user` up to which it is more often the same as in the next prompt than behind them. */
+  readonly borders: readonly number[];
+  /** Events that are readable in it: a redaction of one of them empties the kept render. */
+  readonly eventIds: readonly EventId[];
+}

@@ -1,0 +1,122 @@
+import type { EventId, RoomId } from "../lib/ids.ts";
+import { type Element, element } from "../lmml/element.ts";
+import { render } from "../lmml/render.ts";
+import { eventIdsIn } from "./layout-frame.ts";
+import { listPart, type Shown } from "./list-part.ts";
+import { clip } from "./measure.ts";
+import { openRoom, roomAttributes, roomLists } from "./room.ts";
+import { localTime } from "./time.ts";
+import { timelineElement } from "./timeline.ts";
+import { removedTodo, todoElement } from "./todo.ts";
+import type { World } from "./types.ts";
+import { personaWindow, scratchpadWindow, windowsPart } from "./window.ts";
+
+/** The most that windows, todos and histories, each, take in an update. New events are never cut for it. */
+const updateShare = 0.1;
+
+/** Remembers which changing things a turn has been shown. */
+export class Told {
+  readonly events = new Set<EventId>();
+  readonly windows = new Map<string, string>();
+  readonly histories = new Map<RoomId, string>();
+  readonly todos = new Map<number, string>();
+  readonly reminders = new Set<string>();
+  #persona: string | undefined;
+  #scratchpad: string | undefined;
+
+  /** Takes note of what a world shows. Returns what of it is told for the first time, or is not as it was. */
+  take({ agent, rooms, conversation, windows, todos, reminders, charsMax }: World) {
+    const own = rooms.find((room) => room.roomId === conversation && !room.closed);
+    const newEvents = (own?.newEvents ?? []).filter(({ eventId }) => !this.events.has(eventId));
+    for (const { eventId } of newEvents) this.events.add(eventId);
+    const changed = windows.filter((window) => {
+      const { closesIn: _, ...look } = window;
+      const now = JSON.stringify(look);
+      const same = this.windows.get(window.windowId) === now;
+      this.windows.set(window.windowId, now);
+      return !same;
+    });
+    const moved = rooms.filter((room) => {
+      const now = JSON.stringify(room.historyWindow ?? null);
+      const same = (this.histories.get(room.roomId) ?? "null") === now;
+      this.histories.set(room.roomId, now);
+      return !same && !room.closed;
+    });
+    const shown = todos.map((todo) => ({ number: todo.number, element: todoElement(todo) }));
+    const gone = [...this.todos.keys()].filter((number) => !todos.some((todo) => todo.number === number));
+    const planned = shown.filter(({ number, element }) => this.todos.get(number) !== JSON.stringify(element));
+    for (const { number, element } of planned) this.todos.set(number, JSON.stringify(element));
+    for (const number of gone) this.todos.delete(number);
+    const [persona, scratchpad] = [JSON.stringify(agent.persona), JSON.stringify(agent.scratchpad)];
+    const always = [
+      ...(agent.persona && persona !== this.#persona ? [personaWindow(agent.persona, atTop(charsMax))] : []),
+      ...(agent.scratchpad && scratchpad !== this.#scratchpad
+        ? [scratchpadWindow(agent.scratchpad, atTop(charsMax))]
+        : []),
+    ];
+    [this.#persona, this.#scratchpad] = [persona, scratchpad];
+    const said = reminders.filter((reminder) => !this.reminders.has(reminder));
+    for (const reminder of said) this.reminders.add(reminder);
+    return {
+      own,
+      newEvents,
+      windows: changed,
+      always,
+      moved,
+      todos: [...planned.map((todo) => todo.element), ...gone.map(removedTodo)],
+      reminders: said,
+    };
+  }
+}
+
+const atTop = (charsMax: number) => ({ depth: 1, limit: Math.floor(charsMax * updateShare) });
+
+const none: Shown = { elements: [], reach: 0, leftOut: 0 };
+
+/**
+ * Describes what has changed since the render to which the steps of a turn are appended: events that came meanwhile;
+ * windows and histories; todos; new reminders. Undefined where nothing has changed.
+ */
+export const updateOf = (world: World, told: Told): { text: string; eventIds: readonly EventId[] } | undefined => {
+  const { own, newEvents, windows, always, moved, todos, reminders } = told.take(world);
+  if ([newEvents, windows, always, moved, todos, reminders].every(({ length }) => length === 0)) return undefined;
+  const { agent, serverName } = world;
+  const limit = Math.floor(world.charsMax * updateShare);
+  const events = listPart(
+    newEvents.map((entry) => timelineElement(entry, serverName)),
+    { depth: 4, limit: world.charsMax, keep: "last" },
+  ).cut(world.charsMax);
+  const room =
+    own && newEvents.length > 0
+      ? element("room", roomAttributes(own, world), [
+          element("newEvents", { eventsLeftOut: events.leftOut > 0 ? events.leftOut : undefined }, events.elements),
+        ])
+      : undefined;
+  const histories = moved.map((each) => {
+    const { history } = roomLists(each, serverName, limit);
+    return openRoom({ ...each, memberCount: 0, unread: 0 }, world, {
+      members: none,
+      history: history.cut(Math.floor(limit / moved.length)),
+      newEvents: none,
+    });
+  });
+  const systemId = clip(serverName);
+  const shown: Element = element(
+    "chatInterface",
+    {
+      currentDatetime: localTime(world.now, world.timeZone),
+      agentUnderlyingModel: clip(agent.model),
+      agentRunningOnSystem: systemId,
+    },
+    [
+      room || histories.length > 0
+        ? element("chatSystem", { systemId, loggedInAs: clip(agent.userId) }, [room, ...histories])
+        : undefined,
+      ...reminders.map((reminder) => element("systemReminder", {}, reminder)),
+      ...listPart(todos, { depth: 1, limit, keep: "first" }).cut(limit).elements,
+      ...always.map((window) => window.cut(limit)),
+      ...windowsPart(windows, limit).cut(limit).elements,
+    ],
+  );
+  return { text: render(shown), eventIds: eventIdsIn(shown) };
+};

@@ -1,0 +1,27 @@
+import type { RoomContext } from "../tables/room-context.ts";
+import type { Agent } from "./agent.ts";
+
+type Company = Pick<RoomContext, "agents" | "humans">;
+
+/**
+ * Whether one person talks with the agent alone.
+ * @param agentsHere how many agents are joined in the room
+ */
+export const isDirect = (
+  { userId }: Pick<Agent, "userId">,
+  { agents, humans }: Company,
+  agentsHere: number,
+): boolean => {
+  const alone = agentsHere === 1 && humans === 1;
+  const direct = humans <= 1 && agents.some((one) => one.userId === userId && one.direct);
+  return alone || direct;
+};
+
+/**
+ * Whether the agent takes everything that people say in the room as meant for it, and not only what is addressed to it.
+ * @param agentsHere how many agents are joined in the room
+ */
+export const hearsAll = (agent: Agent, room: Company, agentsHere: number): boolean => {
+  const { reply } = agent.settings;
+  return reply === "auto" ? isDirect(agent, room, agentsHere) : reply === "always";
+};

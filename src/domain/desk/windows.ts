@@ -1,0 +1,174 @@
+import { UserError } from "../../base/lib/errors.ts";
+import type { RoomId } from "../../base/lib/ids.ts";
+import { windowElement } from "../../base/prompt/window.ts";
+import type { Agent } from "../agents/agent.ts";
+import { type Submodel, submodelCharsMax } from "../budget/submodel.ts";
+import type { FileSystem } from "../files/file-system.ts";
+import type { DeskFile, StoredQuery, WindowChanges, WindowDraft, WindowRow } from "../tables/windows.ts";
+import { type Desks, excerptOf, type Material, seatOf, viewOf, type WholeMaterial } from "./desk.ts";
+import { SystemWindows } from "./system-window.ts";
+import { type Outcome, pose, type WindowAction } from "./window-action.ts";
+
+/** Content that a source gave when it was read. */
+interface Snapshot {
+  /** `text/lmml`: the content is one element `content`, whose children are the lines. */
+  readonly contentType: string;
+  readonly content: string;
+  /** Rooms and users whose content is in it. */
+  readonly sources: readonly RoomId[];
+  /** Paths of tainted files in it. */
+  readonly taint: readonly string[];
+}
+
+/** Source of a window that is not read anew with each step. */
+export interface WindowSource {
+  /** `args` is JSON. Throws a UserError where it cannot be read, or not by those who are concerned. */
+  read(
+    src: string,
+    args: string,
+    context: { readonly files: FileSystem; readonly signal: AbortSignal },
+  ): Promise<Snapshot>;
+}
+
+export type WindowSources = Readonly<Partial<Record<WindowRow["srcType"], WindowSource>>>;
+
+export interface WindowParts {
+  readonly desks: Desks;
+  readonly sources: WindowSources;
+}
+
+interface Origin {
+  readonly agent: Agent;
+  readonly roomId: RoomId;
+  readonly key: string;
+  readonly signal: AbortSignal;
+  readonly files: FileSystem;
+  readonly submodel: Submodel;
+  readonly untrusted: (names: Iterable<string>) => Promise<readonly string[]>;
+}
+
+export type WindowTarget = Pick<WindowDraft, "srcType" | "src"> &
+  Partial<
+    Pick<WindowDraft, "arguments" | "title" | "top" | "attributes" | "contentType" | "content" | "sources" | "taint">
+  >;
+
+/** Windows that can be pinned beside one another. */
+const pinnedMax = 10;
+/** Answers that stand above a window. */
+const queriesMax = 3;
+
+/** The desk of a conversation, as one operation sees it. */
+export class WindowDesk {
+  readonly #desks: Desks;
+  readonly #sources: WindowSources;
+  readonly #system: SystemWindows;
+  readonly #origin: Origin;
+
+  constructor(parts: WindowParts, origin: Origin) {
+    this.#desks = parts.desks;
+    this.#sources = parts.sources;
+    this.#system = new SystemWindows(parts.desks, origin);
+    this.#origin = origin;
+  }
+
+  /** Opens a window, or turns to the one that is open on the same. */
+  async open(target: WindowTarget): Promise<Outcome & { readonly windowId: string }> {
+    const { agent, key, files, signal } = this.#origin;
+    const args = target.arguments ?? "";
+    const read = await this.#sources[target.srcType]?.read(target.src, args, { files, signal });
+    const windowId = await this.#desks.table.open(this.#seat, {
+      arguments: args,
+      contentType: "text/plain",
+      content: null,
+      sources: [],
+      taint: [],
+      ...target,
+      ...read,
+      height: agent.settings.windowLines,
+      turnsLeft: agent.settings.windowTurns,
+      key,
+    });
+    const { row, material } = await this.#find(windowId);
+    return { ...this.#outcome(row, material, "open"), windowId };
+  }
+
+  async act(windowId: string, action: WindowAction, argument: string): Promise<Outcome> {
+    if (this.#system.has(windowId)) return this.#system.act(windowId, action, argument);
+    const { row, material, files, pinned } = await this.#find(windowId);
+    const { agent, key } = this.#origin;
+    if (action === "close") {
+      await this.#desks.table.close(this.#seat, row.id);
+      return { said: `Window ${windowId} is closed.`, sources: [], taint: [] };
+    }
+    if (!row.open) throw new UserError(`Window ${windowId} is closed to the people here: it can only be closed.`);
+    if (row.key === key) return this.#outcome(row, material, action);
+    if (action === "pin" && pinned >= pinnedMax)
+      throw new UserError(`${pinnedMax} windows are pinned already: unpin one first.`);
+    const { bottom } = excerptOf(row, material.content, agent.settings.windowChars);
+    const before = { ...row, top: row.top ?? 1 };
+    const changes: WindowChanges = {
+      ...row,
+      ...pose(before, { action, argument }, { lines: material.content.lines, bottom }),
+      turnsLeft: agent.settings.windowTurns,
+      ...(action === "query" && { queries: await this.#ask(row, await this.#desks.whole(row, files), argument) }),
+      ...(action === "refresh" && (await this.#refresh(row))),
+    };
+    await this.#desks.table.change(this.#seat, row.id, changes, key);
+    const now = { ...row, ...changes };
+    const shown =
+      action === "refresh" ? (await this.#find(windowId)).material : await this.#desks.material(agent, now, files);
+    return this.#outcome(now, shown, action);
+  }
+
+  get #seat() {
+    return seatOf(this.#origin.agent, this.#origin.roomId);
+  }
+
+  async #find(
+    windowId: string,
+  ): Promise<{ row: WindowRow; material: Material; files: readonly DeskFile[]; pinned: number }> {
+    const { windows, files } = await this.#desks.table.desk(this.#seat);
+    const opened = windows.filter(({ srcType }) => srcType !== "system");
+    const row = opened.find((one) => one.windowId === windowId);
+    if (!row) {
+      const known = opened.map((one) => one.windowId).join(", ") || "none but those that are always there";
+      throw new UserError(`There is no window ${windowId} here. Open: ${known}.`);
+    }
+    const pinned = opened.filter((one) => one.pinned).length;
+    return { row, material: await this.#desks.material(this.#origin.agent, row, files), files, pinned };
+  }
+
+  async #ask(row: WindowRow, { content, version, problem }: WholeMaterial, question: string): Promise<StoredQuery[]> {
+    if (question === "") throw new UserError("Give as argument the question.");
+    if (problem !== undefined) throw new UserError(`Window ${row.windowId}: ${problem}.`);
+    const answer = await this.#origin.submodel.ask(question, content.text(submodelCharsMax));
+    const others = row.queries.filter((one) => one.query !== question && one.version === version);
+    return [...others, { query: question, answer, version }].slice(-queriesMax);
+  }
+
+  async #refresh(row: WindowRow): Promise<Pick<WindowRow, "content" | "sources" | "taint" | "queries"> | undefined> {
+    const { files, signal } = this.#origin;
+    const read = await this.#sources[row.srcType]?.read(row.src, row.arguments, { files, signal });
+    return read && { content: read.content, sources: read.sources, taint: read.taint, queries: [] };
+  }
+
+  #outcome(row: WindowRow, material: Material, done: WindowAction | "open"): Outcome {
+    const view = viewOf(this.#origin.agent, row, material);
+    const { top, bottom } = excerptOf(row, material.content, this.#origin.agent.settings.windowChars);
+    const seen =
+      row.state === "minimized"
+        ? "is minimized"
+        : top === 0
+          ? `is empty${material.problem === undefined ? "" : `: ${material.problem}`}`
+          : `shows lines ${top} to ${bottom} of ${material.content.lines}`;
+    const answer = done === "query" ? row.queries.at(-1)?.answer : undefined;
+    const opened = done === "open" ? `Window opened with ID ${row.windowId}.` : undefined;
+    const now = `Window ${row.windowId} ${seen}.`;
+    return {
+      said: [opened, now, answer].filter((part) => part !== undefined).join(" "),
+      shown: windowElement(view),
+      sources: row.sources,
+      taint: answer === undefined ? [] : material.tainted ? [...row.taint, row.src] : row.taint,
+    };
+  }
+}

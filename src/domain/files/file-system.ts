@@ -1,0 +1,300 @@
+import { UserError } from "../../base/lib/errors.ts";
+import type { EventId, RoomId } from "../../base/lib/ids.ts";
+import { type FileInfo, type FileRow, type FileWrite, folderType, type OldVersion } from "../tables/files.ts";
+import type { Access } from "./access.ts";
+import { contentOf } from "./content.ts";
+import { Deeds } from "./deeds.ts";
+import { parseGlob } from "./glob.ts";
+import { type FilePath, formatPath, nameOf, parsePath, type ShareName } from "./path.ts";
+import { type Actor, placeOf } from "./place.ts";
+import { deleted, missing, refusal, StaleVersion } from "./refusals.ts";
+import { mustBe } from "./stamp.ts";
+import type { Store } from "./store.ts";
+import { type FileText, textsOf } from "./texts.ts";
+
+export interface FileSystemParts {
+  readonly access: Access;
+  /** A share without a store is not there. */
+  readonly stores: Readonly<Partial<Record<ShareName, Store>>>;
+  /** Bytes of one file, and of all files of an agent, a user or a room together. */
+  readonly limits: { readonly file: number; readonly root: number };
+  /** Checks a file before it is written: throws a `UserError` that says what is wrong. */
+  readonly check: (path: FilePath, text: string | null) => void;
+  /** Forgets versions that need not be kept any more. */
+  readonly forgetOld: () => Promise<void>;
+}
+
+export interface FileStat extends FileInfo {
+  readonly versions: readonly OldVersion[];
+}
+
+export interface WriteOptions {
+  /** The version that was read: another one is not overwritten. 0: nothing may be there. */
+  readonly expected?: number | undefined;
+  /** The event that the content came with. */
+  readonly eventId?: EventId | null | undefined;
+  /** The content comes from a tainted file. */
+  readonly tainted?: boolean | undefined;
+  /** See `FileWrite`. */
+  readonly place?: number | undefined;
+}
+
+/** Result of a write. */
+export interface Written {
+  readonly path: string;
+  readonly contentType: string;
+  readonly version: number;
+  /** Bytes. */
+  readonly size: number;
+}
+
+/** How many files a pattern may look at. */
+const listedMax = 200_000;
+
+/**
+ * Files as one operation sees them: every access is decided for its actor, at that moment. Paths are text as people
+ * and models write it. What the caller can mend is a `UserError`.
+ */
+export class FileSystem {
+  readonly #parts: FileSystemParts;
+  readonly #actor: Actor;
+  readonly deeds: Deeds;
+  readonly #shown = new Set<RoomId>();
+  readonly #taint = new Set<string>();
+
+  /** @param key the same for the same operation, however often it is run: its writes are then carried out once */
+  constructor(parts: FileSystemParts, actor: Actor, key: string) {
+    this.#parts = parts;
+    this.#actor = actor;
+    this.deeds = new Deeds(key, (share) => this.#store(share));
+  }
+
+  /**
+   * Rooms and people behind walls whose content was read through this object: they count to what the turn has shown.
+   */
+  get sources(): readonly RoomId[] {
+    return [...this.#shown];
+  }
+
+  /** Paths of tainted files whose content was read through this object. */
+  get taint(): readonly string[] {
+    return [...this.#taint];
+  }
+
+  async read(path: string): Promise<FileRow> {
+    const row = await this.#read(path);
+    this.shows(row);
+    return row;
+  }
+
+  /** Says that something of a file that `info`, `list` or `texts` gave is shown: a tainted one counts to the taint. */
+  shows(file: FileInfo): void {
+    if (file.tainted) this.#taint.add(formatPath(file));
+  }
+
+  /** Reads a file's data without its content. */
+  async info(path: string): Promise<FileInfo> {
+    const file = parsePath(path);
+    this.#show(await this.#parts.access.toRead(file, this.#actor));
+    const [first] = await this.#store(file.share).list(file.share, file.path, null, 1);
+    if (!first) throw missing(file);
+    if (first.path !== file.path || first.contentType === folderType)
+      throw new UserError(`${formatPath(file)} is a folder.`);
+    return first;
+  }
+
+  /**
+   * Texts of files that `list` gave, a few megabytes at a time; what is no text is left out. What of them is shown has
+   * to be said with `shows`.
+   */
+  texts(files: readonly FileInfo[]): AsyncGenerator<FileText> {
+    return textsOf((share) => this.#store(share), files);
+  }
+
+  /** Reads the data of a file or folder, with the versions that can be restored. */
+  async stat(path: string): Promise<FileStat> {
+    const file = parsePath(path);
+    const row = await this.#find(file);
+    const versions = await this.#store(file.share).versions(file);
+    if (row) return { ...row, versions };
+    const below = await this.#list(file, 1);
+    const [first] = below;
+    if (!first) throw versions.length > 0 ? deleted(file, versions) : missing(file);
+    return { ...first, ...file, contentType: folderType, version: 0, size: 0, eventId: null, tainted: false, versions };
+  }
+
+  /**
+   * True if something is there that this operation did not make itself: for those who may write there, whatever was
+   * shown, and also where they may not read.
+   */
+  async exists(path: string): Promise<boolean> {
+    const file = parsePath(path);
+    await this.#parts.access.toWrite(file, { ...this.#actor, sources: [] });
+    const [row] = await this.#store(file.share).read([file]);
+    return row !== undefined && row.writeKey !== this.deeds.keyOf(file);
+  }
+
+  /** True if the path is the agent's own scratchpad; writing decides who may write it. */
+  isScratchpad(path: string): boolean {
+    return placeOf(parsePath(path), this.#actor, () => false).kind === "scratchpad";
+  }
+
+  /** Whose people will see what is done to the path, where that is another place than the conversation's own. */
+  placeElsewhere(path: string): RoomId | undefined {
+    const place = placeOf(parsePath(path), this.#actor, () => false);
+    return place.kind === "walled" && place.source !== this.#actor.roomId ? place.source : undefined;
+  }
+
+  /** Files and made folders that fit a pattern, or that are below a folder if it is a plain path; in their order. */
+  async list(pattern: string, limit = listedMax): Promise<FileInfo[]> {
+    const glob = parseGlob(pattern);
+    const all = await this.#list({ share: glob.share, path: glob.base }, glob.literal ? limit : listedMax);
+    return (glob.literal ? all : all.filter((file) => glob.fits(file.path))).slice(0, limit);
+  }
+
+  /** Makes or changes a file. The type of its content is found out. */
+  async write(path: string, content: string | Uint8Array, options: WriteOptions = {}): Promise<Written> {
+    const file = parsePath(path);
+    if (file.path === "/") throw new UserError(`${formatPath(file)} is a share: name a file in it.`);
+    await this.#mayWrite(file);
+    const typed = await contentOf(nameOf(file), content);
+    this.#parts.check(file, typed.text);
+    return this.#write({ ...file, ...typed, owner: this.#author(), key: this.deeds.keyOf(file), ...options });
+  }
+
+  /** Puts text behind what is there, also where somebody else does the same at the same moment. */
+  async append(path: string, text: string, expected?: number): Promise<Written> {
+    const file = parsePath(path);
+    await this.#mayWrite(file);
+    for (let attempt = 1; ; attempt++) {
+      const [row] = await this.#store(file.share).read([file]);
+      if (row?.binary) throw new UserError(`${formatPath(file)} is no text: nothing can be put behind it.`);
+      try {
+        const options = { expected: expected ?? row?.version ?? 0, tainted: row?.tainted, place: row?.place };
+        return await this.write(path, (row?.text ?? "") + text, options);
+      } catch (error) {
+        if (!(error instanceof StaleVersion) || expected !== undefined || attempt === 10) throw error;
+      }
+    }
+  }
+
+  /** Writes the content of one file to another path. What its event brought goes with its redaction there, too. */
+  async copy(from: string, to: string, options: Pick<WriteOptions, "expected"> = {}): Promise<Written> {
+    const { text, binary, eventId, tainted } = await this.#read(from);
+    return this.write(to, text ?? binary ?? "", { ...options, eventId, tainted });
+  }
+
+  /** Sees to it that a folder is there; returns its path. */
+  async makeFolder(path: string): Promise<string> {
+    const file = parsePath(path);
+    await this.#mayWrite(file);
+    if (!(await this.#isFolder(file))) {
+      const row = { ...file, contentType: folderType, text: null, owner: this.#author(), expected: 0 };
+      await this.#write({ ...row, key: this.deeds.keyOf(file) });
+    }
+    return formatPath(file);
+  }
+
+  /** Removes a file, or a folder with everything in it. Returns the paths of the files that were there, also when run again. */
+  async remove(path: string, options: { readonly recursive?: boolean | undefined } = {}): Promise<string[]> {
+    const file = parsePath(path);
+    const done = await this.deeds.removed(path);
+    if (done.length > 0) return done;
+    await this.#mayWrite(file);
+    const store = this.#store(file.share);
+    const all = await store.list(file.share, file.path, null, listedMax);
+    const below = all.filter((one) => one.path !== file.path);
+    if (below.length > 0 && !options.recursive) {
+      throw new UserError(
+        `${formatPath(file)} is a folder with ${below.length} files: say recursive to remove them all.`,
+      );
+    }
+    // Elsewhere the root alone decides.
+    for (const one of file.share === "agents" ? below : []) await this.#mayWrite({ share: file.share, path: one.path });
+    const paths = below.length > 0 ? all.map((one) => one.path) : [file.path];
+    const gone = await store.remove(file.share, paths, this.deeds.keyOf(file));
+    if (gone.length === 0) throw missing(file);
+    return gone.map((one) => formatPath({ share: file.share, path: one }));
+  }
+
+  /** Brings back an old version, by default the newest: also of a file that was deleted. */
+  async restore(path: string, version?: number): Promise<Written> {
+    const file = parsePath(path);
+    await this.#mayWrite(file);
+    const store = this.#store(file.share);
+    const versions = await store.versions(file);
+    const wanted = version ?? versions[0]?.version;
+    const old = wanted === undefined ? undefined : await store.version(file, wanted);
+    if (!old) {
+      const known = versions.map((one) => one.version).join(", ");
+      throw new UserError(`${formatPath(file)} has no such version to restore. Versions kept: ${known || "none"}.`);
+    }
+    const { contentType, text, binary, owner, eventId, tainted, place } = old;
+    const content = { contentType, text, binary, owner, eventId, tainted, place };
+    this.#parts.check(file, text);
+    return this.#write({ ...file, ...content, key: this.deeds.keyOf(file) });
+  }
+
+  /** Everything that this operation has read counts to what was shown, too. */
+  #mayWrite(file: FilePath): Promise<void> {
+    return this.#parts.access.toWrite(file, { ...this.#actor, sources: [...this.#actor.sources, ...this.#shown] });
+  }
+
+  async #read(path: string): Promise<FileRow> {
+    const file = parsePath(path);
+    const row = await this.#find(file);
+    if (row?.contentType === folderType || (!row && (await this.#isFolder(file)))) {
+      throw new UserError(`${formatPath(file)} is a folder.`);
+    }
+    if (!row) throw missing(file);
+    mustBe(this.#actor.approved, row);
+    return row;
+  }
+
+  async #find(file: FilePath): Promise<FileRow | undefined> {
+    const store = this.#store(file.share);
+    this.#show(await this.#parts.access.toRead(file, this.#actor));
+    const [row] = await store.read([file]);
+    return row;
+  }
+
+  async #list(folder: FilePath, limit: number): Promise<FileInfo[]> {
+    const { access } = this.#parts;
+    const roots = await access.toList(folder, this.#actor);
+    const all = await this.#store(folder.share).list(folder.share, folder.path, roots, limit);
+    const seen = await access.seen(folder.share, all, this.#actor);
+    for (const source of seen.sources) this.#shown.add(source);
+    return seen.files;
+  }
+
+  async #isFolder(file: FilePath): Promise<boolean> {
+    const [first] = await this.#store(file.share).list(file.share, file.path, null, 1);
+    return first !== undefined && (first.path !== file.path || first.contentType === folderType);
+  }
+
+  async #write(file: FileWrite): Promise<Written> {
+    const { limits } = this.#parts;
+    const tainted = this.#actor.tainted || this.#taint.size > 0 || file.tainted === true;
+    const outcome = await this.#store(file.share as ShareName).write({ ...file, tainted, limits });
+    if (outcome.state === "written") {
+      return { path: formatPath(file), contentType: file.contentType, version: outcome.version, size: outcome.size };
+    }
+    if (outcome.state === "stale") throw new StaleVersion(file, file.expected ?? 0, outcome.version);
+    throw new UserError(refusal(file, outcome.state, limits));
+  }
+
+  #store(share: ShareName): Store {
+    const store = this.#parts.stores[share];
+    if (!store) throw new UserError(`There are no files in ${share}: here.`);
+    return store;
+  }
+
+  #show(source: RoomId | undefined): void {
+    if (source !== undefined) this.#shown.add(source);
+  }
+
+  #author(): string {
+    const { agent, by, requesters } = this.#actor;
+    return by === "person" ? (requesters[0] ?? agent.userId) : agent.userId;
+  }
+}

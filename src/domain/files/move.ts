@@ -1,0 +1,94 @@
+import { UserError } from "../../base/lib/errors.ts";
+import { folderType } from "../tables/files.ts";
+import type { FileSystem } from "./file-system.ts";
+import { parseGlob } from "./glob.ts";
+import { formatPath, nameOf, parsePath } from "./path.ts";
+
+/** Where a file is put: `target` itself, or below it where it is a folder or ends with a slash. */
+export async function destinationOf(files: FileSystem, from: string, target: string): Promise<string> {
+  const folder = target.trim().endsWith("/") || (await isFolder(files, target));
+  return folder ? `${formatPath(parsePath(target))}/${nameOf(parsePath(from))}` : formatPath(parsePath(target));
+}
+
+export interface Moved {
+  readonly from: string;
+  readonly to: string;
+}
+
+interface Move extends Moved {
+  readonly folder: boolean;
+}
+
+/**
+ * Moves one file to a file or a folder, a folder with all that is in it, or all files that fit a pattern to a folder.
+ * They move one after another: where one cannot, those before it have moved, and the error says so. Run again by the
+ * same operation it goes on where it was interrupted.
+ */
+export async function move(files: FileSystem, pattern: string, target: string): Promise<Moved[]> {
+  const plan = await files.deeds.planned(parseGlob(pattern).share, async () =>
+    (await planOf(files, pattern, target)).map((one) => JSON.stringify(one)),
+  );
+  const moves = plan.map((one) => JSON.parse(one) as Move);
+  const done: Moved[] = [];
+  for (const one of moves) {
+    if (one.from === one.to) continue;
+    try {
+      if ((await files.deeds.removed(one.from)).length === 0) await moveOne(files, one);
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      throw new UserError(`${error.message} ${done.length} of ${moves.length} were moved before that.`);
+    }
+    done.push(one);
+  }
+  return done.map(({ from, to }) => ({ from, to }));
+}
+
+async function moveOne(files: FileSystem, { from, to, folder }: Move): Promise<void> {
+  if (folder) await files.makeFolder(to);
+  else await files.copy(from, to);
+  await files.remove(from);
+}
+
+/** @throws UserError where there is nothing to move, or not to there */
+async function planOf(files: FileSystem, pattern: string, target: string): Promise<Move[]> {
+  const moves = await movesOf(files, pattern, target);
+  if (moves.length === 0) throw new UserError(`Nothing fits ${pattern}.`);
+  const twice = moves.find(({ to }, index) => moves.findIndex((other) => other.to === to) !== index);
+  if (twice) throw new UserError(`Several files would become ${twice.to}. Nothing was moved.`);
+  return moves;
+}
+
+async function movesOf(files: FileSystem, pattern: string, target: string): Promise<Move[]> {
+  const glob = parseGlob(pattern);
+  const listed = await files.list(pattern);
+  const [only] = listed;
+  const plan = (path: string, to: string, contentType: string) => ({
+    from: formatPath({ share: glob.share, path }),
+    to: formatPath(parsePath(to)),
+    folder: contentType === folderType,
+  });
+  if (!glob.literal) {
+    return listed
+      .filter((file) => file.contentType !== folderType)
+      .map((file) => plan(file.path, `${target}/${nameOf(file)}`, file.contentType));
+  }
+  const to = await destinationOf(files, pattern, target);
+  if (listed.length === 1 && only?.path === glob.base) return [plan(only.path, to, only.contentType)];
+  const folder = formatPath({ share: glob.share, path: glob.base });
+  if (listed.length > 0 && `${to}/`.startsWith(`${folder}/`)) {
+    throw new UserError(`${folder} cannot be moved into itself.`);
+  }
+  // The content of a folder goes before the folder itself.
+  return listed
+    .map((file) => plan(file.path, `${to}${file.path.slice(glob.base.length)}`, file.contentType))
+    .sort((a, b) => b.from.length - a.from.length);
+}
+
+async function isFolder(files: FileSystem, path: string): Promise<boolean> {
+  try {
+    return (await files.stat(path)).contentType === folderType;
+  } catch (error) {
+    if (error instanceof UserError) return false;
+    throw error;
+  }
+}

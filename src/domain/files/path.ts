@@ -1,0 +1,68 @@
+import { UserError } from "../../base/lib/errors.ts";
+import { visible } from "../../base/lmml/visible.ts";
+
+/** The top-level namespaces. `sandbox` is there only where a sandbox is mounted. */
+const shareNames = ["agents", "users", "rooms", "system", "sandbox"] as const;
+export type ShareName = (typeof shareNames)[number];
+
+/** Those that people are told of: nothing mounts `sandbox` yet. */
+const sharesTold = shareNames.filter((name) => name !== "sandbox");
+
+/** A normalised path: two that name the same file are equal. */
+export interface FilePath {
+  readonly share: ShareName;
+  /** Begins with `/` and never ends with one, but for `/` alone, which is the share's top folder. */
+  readonly path: string;
+}
+
+/** Of a path without its share; more bytes than this do not fit into an index. */
+const charactersMax = 1_024;
+const bytesMax = 2_400;
+
+const isShareName = (name: string): name is ShareName => (shareNames as readonly string[]).includes(name);
+
+/** Matches text that another program may take for `.`, `/`, `\` or NUL after decoding. */
+const encodedTrick = /%(?:2e|2f|5c|00)/i;
+
+/**
+ * Reads `share:/path`. Unicode is brought to NFC, empty parts, `.` and spaces around parts fall away, case is kept.
+ * @throws UserError for everything that could mean another file than it seems to
+ */
+export function parsePath(text: string): FilePath {
+  const given = text.trim().normalize("NFC");
+  const colon = given.indexOf(":");
+  const share = given.slice(0, Math.max(colon, 0));
+  const path = given.slice(colon + 1);
+  const refuse = (why: string): never => {
+    throw new UserError(`The path ${JSON.stringify(visible(given.slice(0, 200)))} ${why}.`);
+  };
+  if (!isShareName(share) || !(path === "" || path.startsWith("/"))) {
+    return refuse(
+      `does not begin with a share: write SHARE:/PATH, such as agents:/notes.txt. Shares: ${sharesTold.join(", ")}`,
+    );
+  }
+  if (path.includes("\\")) refuse("holds a backslash: folders are separated by /");
+  if (/[\n\r\t]/.test(path) || visible(path) !== path) refuse("holds characters that cannot be seen");
+  if (encodedTrick.test(path)) refuse("holds an encoded dot, slash or NUL: write characters as they are");
+  const parts = path
+    .split("/")
+    .map((part) => part.trim())
+    .filter((part) => part !== "" && part !== ".");
+  if (parts.includes("..")) refuse("holds `..`: write the whole path from the share on");
+  const clean = `/${parts.join("/")}`;
+  if (clean.length > charactersMax || Buffer.byteLength(clean) > bytesMax) {
+    refuse(`is longer than ${charactersMax} characters`);
+  }
+  return { share, path: clean };
+}
+
+export const formatPath = ({ share, path }: { readonly share: string; readonly path: string }): string =>
+  `${share}:${path}`;
+
+const partsOf = (path: string): string[] => path.split("/").filter((part) => part !== "");
+
+/** The first part: the agent, the user or the room whose files these are; '' for the top folder of a share. */
+export const rootOf = ({ path }: { readonly path: string }): string => partsOf(path)[0] ?? "";
+
+/** The last part; '' for the top folder of a share. */
+export const nameOf = ({ path }: { readonly path: string }): string => partsOf(path).at(-1) ?? "";

@@ -1,0 +1,44 @@
+import { UserError } from "../../base/lib/errors.ts";
+import type { FilePlace, OldVersion, WriteOutcome } from "../tables/files.ts";
+import { type FilePath, formatPath, rootOf } from "./path.ts";
+
+/** Somebody else has changed the file meanwhile. */
+export class StaleVersion extends UserError {
+  constructor(file: FilePlace, expected: number, present: number) {
+    const path = formatPath(file);
+    super(
+      expected === 0
+        ? `${path} is there already, in version ${present}.`
+        : present === 0
+          ? `${path} is not there any more.`
+          : `${path} has version ${present} by now, and you have seen version ${expected}: read it again.`,
+    );
+  }
+}
+
+export const missing = (file: FilePath): UserError => new UserError(`There is no file ${formatPath(file)}.`);
+
+export const deleted = (file: FilePath, versions: readonly OldVersion[]): UserError =>
+  new UserError(
+    `There is no file ${formatPath(file)}. It was deleted; kept versions: ${versions.map((one) => one.version).join(", ")}.`,
+  );
+
+export const refusal = (
+  file: FilePlace,
+  state: Exclude<WriteOutcome["state"], "written" | "stale">,
+  limits: { readonly file: number; readonly root: number },
+): string => {
+  const path = formatPath(file);
+  switch (state) {
+    case "blocked":
+      return `${path} cannot be written: a folder stands there, or a file stands where one of its folders should be.`;
+    case "redacted":
+      return `${path} cannot be written: the message that the content came with was removed.`;
+    case "large":
+      return `${path} would be larger than ${bytes(limits.file)}, which is the most for one file.`;
+    case "full":
+      return `${path} does not fit: all files of ${file.share}:/${rootOf(file)} together may have ${bytes(limits.root)}. Delete some first.`;
+  }
+};
+
+const bytes = (count: number): string => (count >= 1 << 20 ? `${Math.floor(count / (1 << 20))} MB` : `${count} bytes`);

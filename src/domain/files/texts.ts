@@ -1,0 +1,33 @@
+import type { FileInfo, FileRow } from "../tables/files.ts";
+import { isTextType } from "./content.ts";
+import type { ShareName } from "./path.ts";
+import type { Store } from "./store.ts";
+
+export type FileText = FileRow & { readonly text: string };
+
+const batchFiles = 500;
+const batchBytes = 4 << 20;
+
+/** Texts of files, in their order, a few megabytes at a time; what is no text is left out. */
+export async function* textsOf(
+  storeOf: (share: ShareName) => Store,
+  files: readonly FileInfo[],
+): AsyncGenerator<FileText> {
+  let batch: FileInfo[] = [];
+  let size = 0;
+  for (const [index, file] of files.entries()) {
+    if (isTextType(file.contentType)) {
+      batch.push(file);
+      size += file.size;
+    }
+    if (batch.length === 0 || (batch.length < batchFiles && size < batchBytes && index < files.length - 1)) continue;
+    const rows = await storeOf(file.share as ShareName).read(batch);
+    const byPath = new Map(rows.map((row) => [row.path, row]));
+    for (const { path } of batch) {
+      const row = byPath.get(path);
+      if (row && row.text !== null) yield { ...row, text: row.text };
+    }
+    batch = [];
+    size = 0;
+  }
+}

@@ -1,0 +1,77 @@
+import type { Json } from "../../adapters/database/connection.ts";
+import { agentName } from "../../adapters/matrix/message.ts";
+import type { UserId } from "../../base/lib/ids.ts";
+import { splitUserId } from "../../base/lib/matrix-id.ts";
+import type { RoomView, TimelineEntry } from "../../base/prompt/types.ts";
+import type { StoredEvent } from "../tables/events.ts";
+import type { OutboxDraft } from "../tables/outbox.ts";
+import type { Rights } from "./rights.ts";
+
+/** Tells whose texts an agent may be steered by. */
+export interface Trust {
+  /** The bridge's own user. */
+  readonly botUserId: UserId;
+  readonly rights: Pick<Rights, "below">;
+}
+
+/**
+ * Those of the names (user ids, and paths of tainted files) that taint who reads what they stand for: everybody's but
+ * the agent's own, its owner's, the bot's, and that of people who may do everything themselves. Those for whom a turn
+ * acts are among them, too, where they may not: another turn that reads it does not act for them. Names that such people
+ * gave to rooms count as what they say; what they call themselves is not shown, and neither are topics.
+ */
+export async function untrusted(
+  names: Iterable<string>,
+  agent: { readonly userId: UserId; readonly owner: UserId },
+  trust: Trust,
+): Promise<string[]> {
+  const known: readonly string[] = [agent.userId, agent.owner, trust.botUserId];
+  const distinct = [...new Set(names)].filter((name) => !known.includes(name));
+  const people = distinct.filter((name) => name.startsWith("@")) as UserId[];
+  const theirs: ReadonlySet<string> = new Set(await strangers(people, trust));
+  return distinct.filter((name) => !name.startsWith("@") || theirs.has(name));
+}
+
+/** Those of the people who do not taint. */
+export async function trustedAmong(
+  userIds: readonly UserId[],
+  agent: Parameters<typeof untrusted>[1],
+  trust: Trust,
+): Promise<Set<UserId>> {
+  const others: readonly string[] = await untrusted(userIds, agent, trust);
+  return new Set(userIds.filter((userId) => !others.includes(userId)));
+}
+
+/** Agents, whose words may be anybody's, and people who may not do everything themselves. */
+export async function strangers(userIds: readonly UserId[], { botUserId, rights }: Trust): Promise<UserId[]> {
+  const { server } = splitUserId(botUserId);
+  const isAgent = (userId: UserId): boolean => agentName(userId, server) !== undefined;
+  const people = userIds.filter((userId) => !isAgent(userId));
+  return [...userIds.filter(isAgent), ...(await rights.below("operate", people))];
+}
+
+const mark = "org.clevernet.taint";
+
+/** Marks messages of ours that quote untrusted texts: they are no words of ours. */
+export const marked = (drafts: readonly OutboxDraft[], taint: readonly string[]): readonly OutboxDraft[] =>
+  taint.length === 0
+    ? drafts
+    : drafts.map((draft) => ({
+        ...draft,
+        content: { ...(draft.content as Readonly<Record<string, Json>>), [mark]: [...taint] },
+      }));
+
+/** Untrusted texts that one of us has quoted there. */
+export const quotedIn = (events: readonly Pick<StoredEvent, "content" | "sender">[], us: readonly UserId[]): string[] =>
+  events
+    .filter(({ sender }) => us.includes(sender))
+    .flatMap(({ content: { [mark]: names } }) => (Array.isArray(names) ? names : []))
+    .filter((name) => typeof name === "string");
+
+/** Collects everybody who has said something there. */
+export const speakersIn = (rooms: readonly Pick<RoomView, "history" | "newEvents">[]): Set<UserId> =>
+  new Set(
+    rooms.flatMap(({ history, newEvents }) => [...history, ...newEvents].filter(says).map(({ sender }) => sender)),
+  );
+
+const says = (entry: TimelineEntry): boolean => entry.kind === "message" || entry.reaction !== undefined;

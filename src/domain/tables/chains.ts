@@ -1,0 +1,20 @@
+import type { Database } from "../../adapters/database/connection.ts";
+import { chainBudget } from "./effects.ts";
+
+/** How many turns agents have caused in each chain. */
+export class Chains {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** How many more they may cause in this one. */
+  async left(root: string): Promise<number> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ left: number }[]>`
+        select ${chainBudget}::integer - coalesce((select spent from chains where root = ${root}), 0) as left`,
+    );
+    return row?.left ?? 0;
+  }
+}

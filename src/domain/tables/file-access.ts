@@ -1,0 +1,106 @@
+import type { Database } from "../../adapters/database/connection.ts";
+import type { RoomId, UserId } from "../../base/lib/ids.ts";
+import type { FilePlace } from "./files.ts";
+
+/** Who wants to get at files, from which conversation, for whom, having seen what. */
+export interface FileViewer {
+  readonly agentUserId: UserId;
+  readonly owner: UserId;
+  readonly roomId: RoomId;
+  readonly requesters: readonly UserId[];
+  readonly sources: readonly RoomId[];
+}
+
+export interface FileRights {
+  /** The agent is where the files are. */
+  readonly present: boolean;
+  /** All for whom it is done may read them. */
+  readonly entitled: boolean;
+  /** So may everybody in the conversation now. */
+  readonly open: boolean;
+  /** Everybody who may read the files may also read what was shown in the turn. */
+  readonly clean: boolean;
+}
+
+/** A file that an agent's settings name for its scratchpad. */
+export interface Scratchpad {
+  readonly path: string;
+  readonly owner: UserId;
+}
+
+/** The walls around files, as they stand at the moment of asking. */
+export class FileAccess {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /**
+   * @param place a room, a user, or '' for the agent's home
+   * @param file the one that is wanted there, where it is one
+   */
+  async rights(
+    { agentUserId, owner, roomId, requesters, sources }: FileViewer,
+    place: RoomId,
+    file?: FilePlace,
+  ): Promise<FileRights> {
+    const [share, path] = [file?.share ?? "", file?.path ?? ""];
+    const [row] = await this.#database.run(
+      (sql) => sql<FileRights[]>`
+        select is_at(${agentUserId}, ${owner}, ${place}) as present,
+          may_read(${[...requesters]}, ${place}, ${owner}) and not came_too_early(${[...requesters]}, ${share}, ${path}) as entitled,
+          may_read(audience_of(${roomId}, ${owner}), ${place}, ${owner})
+            and not came_too_early(audience_of(${roomId}, ${owner}), ${share}, ${path}) as open,
+          coalesce((
+            select bool_and(may_pass_on(audience_of(${place}, ${owner}), audience_of(${roomId}, ${owner}), s, ${owner}))
+            from unnest(${[...sources]}::text[]) s), true) as clean`,
+    );
+    if (!row) throw new Error("a query without a table gave no row");
+    return row;
+  }
+
+  /** Of files of rooms, the paths of those that came too early for somebody who would see them. */
+  async tooEarly(
+    { owner, roomId, requesters }: FileViewer,
+    share: string,
+    paths: readonly string[],
+  ): Promise<string[]> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ path: string }[]>`
+        select path from too_early(audience_of(${roomId}, ${owner}) || ${[...requesters]}::text[], ${share}, ${[...paths]}::text[]) path`,
+    );
+    return rows.map((row) => row.path);
+  }
+
+  /** The scratchpads of all agents. */
+  scratchpads(): Promise<Scratchpad[]> {
+    return this.#database.run(
+      (sql) => sql<Scratchpad[]>`
+        select path, owner from (select scratchpad_of(name) as path, owner from agents where deleted_at is null) pads
+        where path is not null`,
+    );
+  }
+
+  /** Rooms whose files may be read from here. */
+  async openRooms({ agentUserId, owner, roomId, requesters }: FileViewer): Promise<RoomId[]> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ roomId: RoomId }[]>`
+        select m.room_id as "roomId" from members m
+        where m.user_id = ${agentUserId} and m.membership = 'join'
+          and may_read(audience_of(${roomId}, ${owner}), m.room_id, ${owner}) and may_read(${[...requesters]}, m.room_id, ${owner})`,
+    );
+    return rows.map((row) => row.roomId);
+  }
+
+  /** Users whose files may be read from here: one at most, who is alone with the agent. */
+  async openUsers({ agentUserId, owner, roomId, requesters }: FileViewer): Promise<UserId[]> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ userId: UserId }[]>`
+        select u as "userId" from unnest(${[...requesters]}::text[]) u
+        where may_read(audience_of(${roomId}, ${owner}), u, ${owner}) and may_read(${[...requesters]}, u, ${owner})
+          and is_at(${agentUserId}, ${owner}, u)`,
+    );
+    return rows.map((row) => row.userId);
+  }
+}

@@ -1,0 +1,64 @@
+import type { Database } from "../../adapters/database/connection.ts";
+import type { AgentName, RoomId, UserId } from "../../base/lib/ids.ts";
+import { insertOutbox, type OutboxDraft } from "./outbox.ts";
+
+/** Who may read what was shown, and what an agent has thought. */
+export class History {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Those who see what is said there, as `audience_of` names them; for an agent of this owner. */
+  async audience(roomId: RoomId, owner: UserId): Promise<UserId[]> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ audience: UserId[] }[]>`select audience_of(${roomId}, ${owner}) as audience`,
+    );
+    return row?.audience ?? [];
+  }
+
+  /**
+   * Whether everybody in the audience may read all of the sources.
+   * @param place what was made of them then; without it, what they are now
+   */
+  async mayReadAll(
+    audience: readonly UserId[],
+    sources: readonly RoomId[],
+    owner: UserId,
+    place: number = Number.POSITIVE_INFINITY,
+  ): Promise<boolean> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ allowed: boolean }[]>`
+        select coalesce(bool_and(may_read(${[...audience]}, s, ${owner}) and not is_unseen(${[...audience]}, s, ${place}::float8)), true) as allowed
+        from unnest(${[...sources]}::text[]) as s`,
+    );
+    return row?.allowed ?? false;
+  }
+
+  /** Thoughts and calls that the agent's thoughts room has not been shown, oldest first. */
+  untold(agent: AgentName, limit: number): Promise<{ id: number; entry: string; subAgent: string | null }[]> {
+    return this.#database.run(
+      (sql) => sql<{ id: number; entry: string; subAgent: string | null }[]>`
+        select e.id, e.entry, e.sub_agent as "subAgent" from ephemeris e join agents a on a.user_id = e.user_id
+        where a.name = ${agent} and e.id > a.thoughts_posted order by e.id limit ${limit}`,
+    );
+  }
+
+  /**
+   * Queues what the thoughts room is told, and remembers that it was: the entries `from` to `upTo`. Returns
+   * false, and does nothing, where another process has told some of them.
+   */
+  async tell(agent: AgentName, from: number, upTo: number, drafts: readonly OutboxDraft[]): Promise<boolean> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ told: boolean }[]>`
+        with told as (
+          update agents set thoughts_posted = ${upTo} where name = ${agent} and thoughts_posted < ${from} returning name
+        ), sending as (
+          ${insertOutbox(sql, drafts, "told")}
+        )
+        select exists (select 1 from told) as told`,
+    );
+    return row?.told ?? false;
+  }
+}

@@ -1,0 +1,285 @@
+import type { Database } from "../../adapters/database/connection.ts";
+import { sessionLives } from "../../adapters/database/shards.ts";
+import type { Conversation } from "../../base/lib/ids.ts";
+import { type AgentName, type EventId, type RoomId, secret, type UserId } from "../../base/lib/ids.ts";
+import { InTurn } from "../../base/lib/in-turn.ts";
+import type { WakeReason } from "../../base/prompt/types.ts";
+import { type AgentRecord, agentRecords } from "./agents.ts";
+import { type OperationRecord, recordOperations } from "./operation-record.ts";
+import { commitSteps, Fenced, roomsSpokenIn, type Step, type StepCommit } from "./steps.ts";
+import { type BreakOff, breakOff, closeTurn, type LastWords } from "./turn-end.ts";
+
+export interface Turn {
+  readonly id: number;
+  /** Random: no other turn has it, not even one of the same id in an older copy of the database that goes on. */
+  readonly salt: string;
+  readonly agent: AgentName;
+  readonly roomId: RoomId;
+  /** Number that the agent is shown as `turnId`: rises by one with each turn of the agent. */
+  readonly number: number;
+  readonly reason: WakeReason;
+  readonly epoch: number;
+  readonly chain: string | null;
+  readonly sources: readonly RoomId[];
+  /** Those for whom it works; see `engine/turn/turn.ts`. */
+  readonly requesters: readonly UserId[];
+  /** Untrusted texts that it was shown: user ids, and paths of files. */
+  readonly taint: readonly string[];
+  /** The humans who were there at every look so far; null before the first. */
+  readonly audience: readonly UserId[] | null;
+  readonly startedAt: Date;
+}
+
+/** A wake that a turn has taken. */
+export interface TakenWake {
+  readonly id: number;
+  readonly reason: WakeReason;
+  readonly eventId: EventId | null;
+  readonly requester: UserId | null;
+  /** See `WakeDraft`. */
+  readonly note: string | null;
+  /** Not everybody in the audience may read the note. */
+  readonly withheld: boolean;
+  readonly sources: readonly RoomId[];
+  readonly taint: readonly string[];
+  /** The thread in which the event stands. */
+  readonly threadId: EventId | null;
+}
+
+/** A turn that was just taken. */
+export interface ClaimedTurn extends Turn {
+  /** Wakes that a turn has taken when it was opened; null for one that was taken over, or goes on with a decision. */
+  readonly wakes: readonly TakenWake[] | null;
+  /** The agent as it is now. */
+  readonly record: AgentRecord;
+}
+
+/** A turn that has not ended. */
+export interface OpenTurn extends Turn {
+  readonly state: "running" | "parked" | "ready";
+  /** Session of the process that works on it, or did so last. */
+  readonly runner: string;
+}
+
+const turnColumns = `id, salt, agent, room_id as "roomId", number, reason, epoch, chain, sources, requesters, taint, audience, started_at as "startedAt"`;
+
+const wakeColumns = `w.id, w.reason, w.event_id as "eventId", w.requester, w.note, w.sources, w.taint,
+  w.note is not null and exists (select 1 from agents a where a.name = w.agent
+    and not may_show(audience_of(w.room_id, a.owner), w.room_id, w.sources || w.room_id, a.owner, w.place)) as withheld,
+  case when e.content->'m.relates_to'->>'rel_type' = 'm.thread' then e.content->'m.relates_to'->>'event_id' end as "threadId"`;
+
+/** Events that one turn takes at the most. */
+const eventsPerTurn = 10;
+
+interface ClaimRow extends Omit<ClaimedTurn, "id"> {
+  readonly id: number | null;
+  readonly elsewhere: boolean;
+  readonly waiting: boolean;
+}
+
+export class Turns {
+  readonly #database: Database;
+  readonly #queueing = new InTurn<RoomId>();
+  /** Of this process; see `Leases`. */
+  readonly session: string;
+
+  constructor(database: Database, session: string) {
+    this.#database = database;
+    this.session = session;
+  }
+
+  /**
+   * Takes a turn of the conversation: the open one of this session, or of one that lives no more (the epoch rises); or
+   * one that was parked and has its decision (the same); or a new one for the oldest unread wakes. `idle`: there is
+   * nothing to do. `elsewhere`: there is, but another process works in the conversation. `busy`: somebody else has just
+   * opened a turn there, or the agent is paused, or works in as many conversations as it may.
+   *
+   * Those who claim for the same agent stand in line, and not at its row, which a statement that waited for it could not
+   * update without a deadlock. Each has a snapshot of before, so that whatever another may have changed meanwhile is read
+   * again: by a lock, or in `may_open_turn` by a snapshot of its own.
+   */
+  async claim(
+    { agent, roomId }: Conversation,
+    maxConcurrent: number,
+  ): Promise<ClaimedTurn | "idle" | "elsewhere" | "busy"> {
+    const [row] = await this.#database.run(
+      (sql) => sql<ClaimRow[]>`
+        with line as materialized (
+          select pg_advisory_xact_lock(hashtextextended(${`claims of ${agent}`}, 0))
+        ), agent as (
+          select name from line, agents where name = ${agent} and paused_at is null and deleted_at is null
+        ), open as (
+          select * from turns
+          where agent = ${agent} and room_id = ${roomId} and state = 'running' and exists (select 1 from agent)
+          for update
+        ), free as (
+          select id from open where runner = ${this.session} or not ${sessionLives(sql, "open.runner")}
+        ), ready as (
+          select id from turns
+          where agent = ${agent} and room_id = ${roomId} and state = 'ready' and not exists (select 1 from open)
+            and exists (select 1 from agent)
+          order by id limit 1 for update
+        ), unread as (
+          select * from wakes
+          where agent = ${agent} and room_id = ${roomId} and turn_id is null
+            and not exists (select 1 from open) and not exists (select 1 from ready) and exists (select 1 from agent)
+          order by id limit ${eventsPerTurn} for update
+        ), admitted as (
+          update agents set turns = turns + (select count(*) from (select 1 from unread limit 1) new), last_turn_at = now()
+          where name = ${agent} and paused_at is null and deleted_at is null
+            and (exists (select 1 from ready) or exists (select 1 from unread)) and may_open_turn(name, ${roomId}, ${maxConcurrent})
+          returning turns
+        ), resumed as (
+          update turns set epoch = epoch + 1, runner = ${this.session}, state = 'running'
+          where id in (select id from free union all select ready.id from ready, admitted)
+          returning *
+        ), opened as (
+          insert into turns (agent, room_id, salt, number, reason, runner, requesters, chain)
+          select ${agent}, ${roomId}, ${secret(8)}, admitted.turns, (select reason from unread order by id limit 1), ${this.session},
+            (select coalesce(array_agg(distinct requester) filter (where requester is not null), '{}') from unread),
+            (select chain from unread order by (chain = event_id) desc nulls last, id desc limit 1)
+          from admitted where exists (select 1 from unread) returning *
+        ), taken as (
+          update wakes set turn_id = (select id from opened) where id in (select id from unread) and exists (select 1 from opened)
+        ), conversation as (
+          insert into conversations (agent, room_id) select agent, room_id from opened on conflict do nothing
+        ), claimed as (
+          select ${sql.unsafe(turnColumns)}, null::jsonb as wakes from resumed
+          union all select ${sql.unsafe(turnColumns)}, (
+            select jsonb_agg(to_jsonb(t) order by t.id) from (select ${sql.unsafe(wakeColumns)}
+              from unread w left join events e on e.event_id = w.event_id) t)
+          from opened
+        ), waiting as (
+          select exists (select 1 from wakes where agent = ${agent} and room_id = ${roomId} and turn_id is null)
+            or exists (select 1 from turns where agent = ${agent} and room_id = ${roomId} and state = 'ready') as waiting
+          where not exists (select 1 from claimed)
+        )
+        select claimed.*, waiting, exists (select 1 from open) as elsewhere,
+          case when claimed.id is not null then (select to_jsonb(r) from (${agentRecords(sql, agent)}) r) end as record
+        from (select 1) always left join claimed on true left join waiting on true`,
+    );
+    if (!row) throw new Error("a query without a table gave no row");
+    const { elsewhere, id, waiting, ...turn } = row;
+    if (id !== null) return { ...turn, id };
+    if (!waiting) return "idle";
+    return elsewhere ? "elsewhere" : "busy";
+  }
+
+  /**
+   * Returns the wakes that the turn has taken so far. With `more` it first takes those that came since, up to its
+   * limit. A human's event begins a new chain also for a turn that an agent caused.
+   */
+  async absorb(turn: Turn, { more }: { more: boolean }): Promise<TakenWake[]> {
+    return this.#database.run(
+      (sql) => sql<TakenWake[]>`
+        with before as (
+          select * from wakes where turn_id = ${turn.id}
+        ), fresh as (
+          select w.* from wakes w
+          where ${more} and w.agent = ${turn.agent} and w.room_id = ${turn.roomId} and w.turn_id is null
+            and exists (select 1 from turns where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running')
+          order by w.id limit greatest(0, ${eventsPerTurn} - (select count(*) from before))
+        ), taken as (
+          update wakes set turn_id = ${turn.id} where id in (select id from fresh)
+        ), turn as (
+          update turns set requesters = (select array_agg(distinct r) from (
+            select unnest(requesters) as r union select requester from fresh where requester is not null) all_of_them),
+            chain = coalesce((select f.chain from fresh f where f.chain = f.event_id order by f.id desc limit 1), turns.chain)
+          where id = ${turn.id} and exists (select 1 from fresh where requester is not null)
+        )
+        select ${sql.unsafe(wakeColumns)}
+        from (table before union all table fresh) w left join events e on e.event_id = w.event_id
+        order by w.id`,
+    );
+  }
+
+  /** The steps that were written so far, in order. */
+  journal(turn: Turn): Promise<Step[]> {
+    return this.#database.run(
+      (sql) => sql<Step[]>`select n, name, state, result from steps where turn_id = ${turn.id} order by n`,
+    );
+  }
+
+  /** Marks a step that must not be repeated as begun, and records its operation. */
+  async begin(turn: Turn, n: number, name: string, operation: OperationRecord): Promise<void> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ live: boolean }[]>`
+        with live as (
+          select * from turns where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running'
+        ), begun as (
+          insert into steps (turn_id, n, name, state) select id, ${n}, ${name}, 'started' from live
+          on conflict (turn_id, n) do update set state = 'started' where steps.state = 'asked'
+        ), ${recordOperations(sql, [operation], "live")}
+        select exists (select 1 from live) as live`,
+    );
+    if (!row?.live) throw new Fenced(`turn ${turn.id} is no longer ours`);
+  }
+
+  /** Parks a turn again whose question is still open; a decision that came meanwhile makes it ready. */
+  async park(turn: Turn, operationKey: string): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        update turns set state = case when exists (
+          select 1 from operations where key = ${operationKey} and state = 'asked' and decision is null) then 'parked' else 'ready' end
+        where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running'`,
+    );
+  }
+
+  /** See `breakOff`. */
+  breakOff(turn: Turn, n: number, operation: OperationRecord, said: BreakOff): Promise<void> {
+    return breakOff(this.#database, turn, n, operation, said);
+  }
+
+  /** See `commitSteps`. What is queued for a room is handed on in the order in which it stands in the outbox. */
+  commit(turn: Turn, ...steps: readonly StepCommit[]): ReturnType<typeof commitSteps> {
+    return this.#queueing.run(roomsSpokenIn(steps), () => commitSteps(this.#database, turn, steps));
+  }
+
+  /** See `closeTurn`. */
+  close(turn: Pick<Turn, "id">, state: "failed" | "cancelled", error: string, said: LastWords = {}): Promise<void> {
+    return closeTurn(this.#database, turn, state, error, said);
+  }
+
+  /** The turn of the conversation that is at work, and those that wait for a decision or to go on with it. */
+  open({ agent, roomId }: Conversation): Promise<OpenTurn[]> {
+    return this.#database.run(
+      (sql) => sql<OpenTurn[]>`
+        select ${sql.unsafe(turnColumns)}, state, runner from turns
+        where agent = ${agent} and room_id = ${roomId} and state in ('running', 'parked', 'ready') order by id`,
+    );
+  }
+
+  /** A turn of the conversation by its number, without one the last; `sources` are all that were ever rendered in it. */
+  async shown({ agent, roomId }: Conversation, number: number | undefined): Promise<Turn | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<Turn[]>`
+        select ${sql.unsafe(turnColumns.replace("sources", "sources || former_sources as sources"))} from turns
+        where agent = ${agent} and room_id = ${roomId} and (${number ?? null}::bigint is null or number = ${number ?? null})
+        order by id desc limit 1`,
+    );
+    return row;
+  }
+
+  /**
+   * Conversations that nobody works in, the longest first: with wakes that nobody has taken, with a decision to go on
+   * with, or with the turn of a process that lives no more; of agents that are not paused. With `agent`, of this one.
+   */
+  waiting(agent?: AgentName): Promise<Conversation[]> {
+    return this.#database.run(
+      (sql) => sql<Conversation[]>`
+        with elsewhere as (
+          select agent, room_id, ${sessionLives(sql, "turns.runner")} as lives from turns
+          where state = 'running' and runner <> ${this.session}
+        )
+        select agent, room_id as "roomId" from (
+          select agent, room_id, created_at as since from wakes where turn_id is null
+          union all select agent, room_id, started_at from turns where state = 'ready'
+          union all select agent, room_id, '-infinity' from elsewhere where not lives
+        ) waiting
+        where (${agent ?? null}::text is null or agent = ${agent ?? null})
+          and agent in (select name from agents where paused_at is null)
+          and (agent, room_id) not in (select agent, room_id from elsewhere where lives)
+        group by agent, room_id order by min(since)`,
+    );
+  }
+}

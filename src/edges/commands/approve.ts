@@ -1,0 +1,19 @@
+import { z } from "zod";
+import { defineCommand } from "../../engine/control/define-command.ts";
+import { operationNumber } from "../../engine/operations/operation-number.ts";
+
+export const commands = [
+  defineCommand({
+    command: "approve",
+    examples: ["17"],
+    topic: "approvals",
+    description: "Lets an operation be carried out that waits for approval.",
+    where: "anywhere",
+    level: "operate",
+    input: z.object({ number: operationNumber }),
+    async run({ number }, { approvals, event: { roomId, sender } }) {
+      await approvals.decideNumber(number, { approved: true, by: sender, roomId });
+      return `Operation ${number} is approved, and is being carried out.`;
+    },
+  }),
+];

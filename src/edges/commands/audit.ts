@@ -1,0 +1,22 @@
+import { z } from "zod";
+import { changeText } from "../../engine/control/change.ts";
+import { defineCommand } from "../../engine/control/define-command.ts";
+
+export const commands = [
+  defineCommand({
+    command: "audit",
+    description: "Who changed what, when, from what, to what; the newest first.",
+    where: "control",
+    level: "admin",
+    input: z.object({
+      number: z.int().min(1).max(100).optional().describe("How many changes; 20 if it is not said"),
+    }),
+    positional: ["number"],
+    async run({ number = 20 }, { audit }) {
+      const lines = (await audit.newest(number)).map(
+        (row) => `- ${row.at.toISOString().slice(0, 19)}Z ${row.actor}: ${changeText(row)}`,
+      );
+      return lines.join("\n") || "Nothing has been changed yet.";
+    },
+  }),
+];

@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { UserError } from "../../base/lib/errors.ts";
+import { modes } from "../../domain/agents/settings.ts";
+import { includesLevel } from "../../domain/rights/permissions.ts";
+import { changeText } from "../../engine/control/change.ts";
+import { defineCommand } from "../../engine/control/define-command.ts";
+import { modeIn } from "../../engine/operations/gate.ts";
+
+const choices = [...modes, "agent"] as const;
+
+export const commands = [
+  defineCommand({
+    command: "mode",
+    examples: ["read"],
+    description:
+      "Which kinds of operations agents carry out here without asking; each includes those before it. Shows it, or sets it for this room.",
+    where: "room",
+    level: "chat",
+    input: z.object({
+      mode: z
+        .enum(choices, `one of ${choices.join(", ")}`)
+        .optional()
+        .describe(`${modes.join(", ")}; or agent: what each agent's own mode says`),
+    }),
+    positional: ["mode"],
+    async run({ mode }, { agents, audit, event, level, rooms }) {
+      const { eventId: key, roomId, sender: actor } = event;
+      const before = await rooms.mode(roomId);
+      const after = mode === undefined ? before : mode === "agent" ? null : mode;
+      const holding = agents.map(
+        (agent) => `- ${agent.displayName}: \`${modeIn(agent, after)}\` (its own mode is \`${agent.settings.mode}\`)`,
+      );
+      if (mode === undefined) {
+        const room = before === null ? "This room has no mode of its own." : `The mode of this room is \`${before}\`.`;
+        return [room, ...holding].join("\n");
+      }
+      if (!includesLevel(level, "operate"))
+        throw new UserError(`To do this you need the right to operate; you have: ${level}.`);
+      const subject = `mode of ${roomId}`;
+      const row = await audit.record({ key, actor, subject, before: before ?? "agent", after: mode });
+      await rooms.setMode(roomId, after);
+      return [changeText(row), ...holding].join("\n");
+    },
+  }),
+];

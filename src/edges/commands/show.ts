@@ -1,0 +1,51 @@
+import { z } from "zod";
+import { answering } from "../../adapters/matrix/relation.ts";
+import { UserError } from "../../base/lib/errors.ts";
+import { digest } from "../../base/lib/ids.ts";
+import { fileDraft } from "../../domain/speech/utter.ts";
+import type { Render } from "../../domain/tables/renders.ts";
+import { defineAgentCommand } from "../../engine/control/define-command.ts";
+
+const removed = "(removed, since something in it was redacted)";
+
+const stepText = ({ n, subAgent, system, prompt }: Render): string => {
+  const title = `# Step ${n}${subAgent === null ? "" : ` of ${subAgent}`}`;
+  return system === "" ? `${title}\n\n${removed}` : `${title}\n\n## System\n\n${system}\n\n## User\n\n${prompt}`;
+};
+
+/** The tools that were offered, each set once, with the steps that it was offered in. */
+const toolsTexts = (shown: readonly Render[]): string[] =>
+  [...Map.groupBy(shown, ({ tools }) => tools)].map(
+    ([tools, steps]) => `# Tools of step ${steps.map(({ n }) => n).join(", ")}\n\n${tools}`,
+  );
+
+export const commands = [
+  defineAgentCommand({
+    command: "show turn",
+    examples: ["42"],
+    topic: "approvals",
+    description: "What the agent was shown in a turn here, exactly, as a file.",
+    level: "use",
+    input: z.object({
+      number: z.int().min(1).optional().describe("The turn's number; without it the newest one in this room"),
+    }),
+    positional: ["number"],
+    /** Only where everybody in the room may read all that was shown. */
+    async run({ number }, { agent, event, message, history, renders, turns }) {
+      const turn = await turns.shown({ agent: agent.name, roomId: event.roomId }, number);
+      const audience = await history.audience(event.roomId, agent.owner);
+      const shown = turn ? await renders.of(turn.id, audience) : [];
+      if (!turn || shown?.length === 0)
+        throw new UserError(`There is no such turn of ${agent.displayName} in this room within the last 3 days.`);
+      if (!shown || !(await history.mayReadAll(audience, turn.sources, agent.owner)))
+        throw new UserError("Something was shown in that turn which not everybody in this room may read.");
+      const text = [...shown.map(stepText), ...toolsTexts(shown)].join("\n\n");
+      const name = `turn-${turn.number}.md`;
+      const { sender, roomId } = { sender: agent.userId, roomId: event.roomId };
+      const thread = answering(message.threadId, event.eventId);
+      const key = digest("show", event.eventId);
+      const shows = [...new Set(shown.flatMap(({ eventIds }) => eventIds))];
+      return { text: "", outbox: [fileDraft({ sender, roomId, name, text, thread, key, shows })] };
+    },
+  }),
+];

@@ -1,0 +1,99 @@
+import { inlineCode } from "../../adapters/matrix/markdown.ts";
+import { UserError } from "../../base/lib/errors.ts";
+import { HOME } from "../../base/lib/ids.ts";
+import type { Agent } from "../../domain/agents/agent.ts";
+import { limitText } from "../../domain/budget/book.ts";
+import { includesLevel } from "../../domain/rights/permissions.ts";
+import type { Operation } from "../../domain/tables/operations.ts";
+import { type CommandContext, defineCommand, noInput } from "../../engine/control/define-command.ts";
+import { modeIn } from "../../engine/operations/gate.ts";
+
+export const commands = [
+  defineCommand({
+    command: "status",
+    description: "Shows what the agent is doing, with which model and mode; in the control room, what all of them are.",
+    where: "anywhere",
+    level: "chat",
+    input: noInput,
+    async run(_, context) {
+      if (context.room.kind === "control") return overviewText(context);
+      if (context.agents.length === 0) throw new UserError("There is no agent here.");
+      return (await Promise.all(context.agents.map((agent) => statusOf(agent, context)))).join("\n\n");
+    },
+  }),
+];
+
+/** All agents at once; of what they do no content is shown, since it may be behind a wall. */
+async function overviewText({ book, level, overview, prefix }: CommandContext): Promise<string> {
+  if (!includesLevel(level, "admin"))
+    throw new UserError(`To see this you need the right to admin; you have: ${level}.`);
+  const account = { scope: "bridge" as const, key: "" };
+  const [now, [spent]] = await Promise.all([overview(), book.table.spentToday([account])]);
+  const { atWork, backlog, nextInSeconds, paused, questions, schedules, turns, waiting } = now;
+  const { calls = 0, promptTokens = 0, completionTokens = 0, usd = 0 } = spent ?? {};
+  const late = [
+    ["events to route", backlog.events, backlog.eventsAge],
+    ["wakes to work on", backlog.wakes, backlog.wakesAge],
+    ["messages to send", backlog.outbox, backlog.outboxAge],
+  ] as const;
+  const waits = late.flatMap(([what, count, age]) =>
+    count > 0 ? [`${count} ${what}, the oldest for ${durationText(age)}`] : [],
+  );
+  const work = atWork.map(({ agent, reason, roomId, roomName, seconds }) => {
+    const place = roomId === HOME ? "at home" : `in ${inlineCode(roomName ?? roomId)}`;
+    return `  - ${agent} ${place}, for ${durationText(seconds)} (${reason})`;
+  });
+  const asked = waiting.map(
+    ({ agent, id, secondsLeft, tool }) => `  - ${id}: ${agent}, ${tool}, for another ${durationText(secondsLeft)}`,
+  );
+  return [
+    `- agents: ${now.agents}${paused.length > 0 ? `, paused: ${paused.join(", ")}` : ""}`,
+    `- at work: ${turns} ${turns === 1 ? "turn" : "turns"}`,
+    ...cutAt(work, turns),
+    `- waiting for approval: ${questions}${questions > 0 ? ` (\`${prefix}operation N\` shows one)` : ""}`,
+    ...cutAt(asked, questions),
+    `- schedules: ${schedules}${nextInSeconds === null ? "" : `, the next ${nextText(nextInSeconds)}`}`,
+    `- waiting to be done: ${waits.join("; ") || "nothing"}`,
+    `- spent today (UTC): ${thousands.format(promptTokens + completionTokens)} tokens, ${usd.toFixed(4)} USD, in ${calls} calls; ${limitText(book.limit("bridge", ""))}`,
+  ].join("\n");
+}
+
+const thousands = new Intl.NumberFormat("en");
+
+const cutAt = (lines: readonly string[], count: number): string[] =>
+  count > lines.length ? [...lines, `  - … and ${count - lines.length} more`] : [...lines];
+
+const nextText = (seconds: number): string => (seconds <= 0 ? "now" : `in ${durationText(seconds)}`);
+
+/** `12 s`, `5 min`, `3 h` or `2 days`: one unit, of which there is at least one. */
+function durationText(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 120) return `${whole} s`;
+  if (whole < 7_200) return `${Math.floor(whole / 60)} min`;
+  return whole < 172_800 ? `${Math.floor(whole / 3_600)} h` : `${Math.floor(whole / 86_400)} days`;
+}
+
+async function statusOf(seen: Agent, context: CommandContext): Promise<string> {
+  const { event, operations, turns, directory, rooms, view, clock } = context;
+  // Another command may just have changed what the router has seen.
+  const agent = (await directory.find(seen.name)) ?? seen;
+  const mode = modeIn(agent, await rooms.mode(event.roomId));
+  const conversation = { agent: agent.name, roomId: event.roomId };
+  const [open, under] = await Promise.all([turns.open(conversation), operations.open(conversation)]);
+  const turn = open.find(({ state }) => state === "running");
+  const seconds = turn ? Math.round((clock.now().getTime() - turn.startedAt.getTime()) / 1000) : 0;
+  return [
+    `**${agent.displayName}** (${agent.userId})`,
+    `- model: ${view.modelOf(agent)}`,
+    `- mode: ${mode}${mode === agent.settings.mode ? "" : ` (this room's; its own is ${agent.settings.mode})`}`,
+    `- wakes by itself: ${agent.wakeUpTimerSeconds === null ? "never" : `after ${agent.wakeUpTimerSeconds} s without a turn`}`,
+    turn ? `- at work here: turn ${turn.number} (${turn.reason}), for ${seconds} s` : "- at work here: no",
+    ...under.filter(({ state }) => state === "asked").map(waitingText),
+  ].join("\n");
+}
+
+const waitingText = ({ cardRoom, decision, expiresAt, id, roomId, tool }: Operation): string => {
+  if (decision === "approved") return `- operation ${id} (${tool}) was approved, and is about to begin`;
+  const until = expiresAt ? `, until ${expiresAt.toISOString().slice(0, 19)}Z` : "";
+  return `- operation ${id} (${tool}) waits for approval${cardRoom === roomId ? "" : " in the control room"}${until}`;
+};

@@ -1,0 +1,34 @@
+import type { MatrixClient } from "../../adapters/matrix/client.ts";
+import type { Clock } from "../../base/lib/clock.ts";
+import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
+
+/** Who answers within this time needs not say that they have read: clients take it from the answer. */
+const delayMs = 300;
+
+/** Shows people what an agent has read. As with typing, nothing depends on it: what fails is not repeated. */
+export class Receipts {
+  readonly #client: Pick<MatrixClient, "receipt">;
+  readonly #clock: Clock;
+  /** Events that are about to be shown as read, by user and room: the last one counts. */
+  readonly #pending = new Map<string, { readonly eventId: EventId; readonly answered: () => boolean }>();
+
+  constructor(client: Pick<MatrixClient, "receipt">, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  /** The user has read the room up to this event. `answered` is asked when it is to be shown. */
+  read(userId: UserId, roomId: RoomId, eventId: EventId, answered: () => boolean): void {
+    const key = `${userId} ${roomId}`;
+    const waiting = this.#pending.has(key);
+    this.#pending.set(key, { eventId, answered });
+    if (!waiting) void this.#show(key, userId, roomId);
+  }
+
+  async #show(key: string, userId: UserId, roomId: RoomId): Promise<void> {
+    await this.#clock.sleep(delayMs);
+    const read = this.#pending.get(key);
+    this.#pending.delete(key);
+    if (read && !read.answered()) await this.#client.receipt({ userId }, roomId, read.eventId).catch(() => {});
+  }
+}

@@ -1,0 +1,115 @@
+import type { MatrixClient } from "../../adapters/matrix/client.ts";
+import type { Clock } from "../../base/lib/clock.ts";
+import { messageOf } from "../../base/lib/errors.ts";
+import { type AgentName, type RoomId, secret } from "../../base/lib/ids.ts";
+import type { Log } from "../../base/lib/log.ts";
+import { Mailbox } from "../../base/lib/mailbox.ts";
+import { thoughtsRoomText } from "../../base/prompt/ephemeris.ts";
+import { fromStored } from "../../base/prompt/stored.ts";
+import type { Agent, AgentDirectory } from "../../domain/agents/agent.ts";
+import type { Rights } from "../../domain/rights/rights.ts";
+import { utter } from "../../domain/speech/utter.ts";
+import type { History } from "../../domain/tables/history.ts";
+import type { Rooms } from "../../domain/tables/rooms.ts";
+import { inviteLevel } from "../../engine/control/guest-list.ts";
+
+/** Time within which thoughts come as one message; the longer one holds while an agent goes on thinking. */
+const gatherMs = 700;
+const goingOnMs = 3_000;
+const entriesAtOnce = 40;
+
+export interface ThoughtsParts {
+  readonly client: MatrixClient;
+  readonly directory: AgentDirectory;
+  readonly history: History;
+  readonly rooms: Rooms;
+  readonly rights: Rights;
+  readonly serverName: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onOutbox: (roomIds: readonly RoomId[]) => void;
+}
+
+/**
+ * Shows owner and admins what an agent thinks, calls and is told, in a room that the bridge bot makes for them and
+ * that no agent ever enters.
+ */
+export class ThoughtsRooms {
+  readonly #parts: ThoughtsParts;
+  readonly #mailbox: Mailbox<AgentName>;
+  readonly #gathering = new Set<AgentName>();
+  /** When each agent's thoughts were told last, by the monotonic clock. */
+  readonly #told = new Map<AgentName, number>();
+  readonly #stopped = new AbortController();
+
+  constructor(parts: ThoughtsParts) {
+    this.#parts = parts;
+    this.#mailbox = new Mailbox((agent, error) =>
+      parts.log.warn({ agent }, `thoughts are told later: ${messageOf(error)}`),
+    );
+  }
+
+  /** The agent has thought something. */
+  nudge(name: AgentName): void {
+    if (this.#gathering.has(name) || this.#stopped.signal.aborted) return;
+    this.#gathering.add(name);
+    this.#mailbox.post(name, async () => {
+      const { clock } = this.#parts;
+      const again = (this.#told.get(name) ?? Number.NEGATIVE_INFINITY) + goingOnMs - clock.monotonic();
+      await clock.sleep(Math.max(gatherMs, again), this.#stopped.signal).catch(() => {});
+      this.#gathering.delete(name);
+      this.#told.set(name, clock.monotonic());
+      await this.#tell(name);
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#mailbox.idle();
+  }
+
+  async #tell(name: AgentName): Promise<void> {
+    const { directory, history, client, onOutbox } = this.#parts;
+    const agent = await directory.recent(name);
+    if (!agent) return;
+    for (;;) {
+      const entries = await history.untold(name, entriesAtOnce);
+      const [first, last] = [entries[0], entries.at(-1)];
+      if (!first || !last) return;
+      const roomId = agent.thoughtsRoom ?? (await this.#makeRoom(agent));
+      const text = thoughtsRoomText(
+        agent.displayName,
+        agent.userId,
+        entries.map(({ entry, subAgent }) => ({ entry: fromStored(entry), subAgent })),
+      );
+      const drafts = utter({
+        sender: client.botUserId,
+        roomId,
+        text,
+        notice: true,
+        // Told once by `history.tell`; the number of an entry may come again in a restored database.
+        key: secret(16),
+      });
+      const told = await history.tell(name, first.id, last.id, drafts);
+      onOutbox([roomId]);
+      if (told && entries.length < entriesAtOnce) return;
+    }
+  }
+
+  async #makeRoom(agent: Agent): Promise<RoomId> {
+    const { client, directory, rights, rooms, serverName } = this.#parts;
+    const readers = [...new Set([agent.owner, ...rights.admins])];
+    const room = {
+      preset: "private_chat",
+      name: `Thoughts of ${agent.displayName}`,
+      topic: `What ${agent.userId} thinks, calls and is told. No agent sees this room.`,
+      invite: readers,
+      power_level_content_override: { invite: inviteLevel },
+      initial_state: [{ type: "m.room.history_visibility", state_key: "", content: { history_visibility: "invited" } }],
+    };
+    const roomId = await client.ownRoom(`clevernet_thoughts_${agent.name}`, serverName, room);
+    await rooms.setKind(roomId, "thoughts");
+    await directory.table.thoughtsRoomMade(agent.name, roomId);
+    return roomId;
+  }
+}

@@ -1,0 +1,294 @@
+import { isDraft } from "../../adapters/matrix/draft.ts";
+import { agentName, type Message, readMessage } from "../../adapters/matrix/message.ts";
+import { digest, type EventId, type UserId } from "../../base/lib/ids.ts";
+import type { Log } from "../../base/lib/log.ts";
+import type { Agent, AgentDirectory } from "../../domain/agents/agent.ts";
+import { includesLevel } from "../../domain/rights/permissions.ts";
+import type { Rights } from "../../domain/rights/rights.ts";
+import type { Effects, WakeDraft } from "../../domain/tables/effects.ts";
+import type { Events, PendingEvent, StoredEvent } from "../../domain/tables/events.ts";
+import type { Outbox } from "../../domain/tables/outbox.ts";
+import type { RoomContext } from "../../domain/tables/room-context.ts";
+import type { Rooms } from "../../domain/tables/rooms.ts";
+import { isCard } from "../../engine/operations/approval-card.ts";
+import type { Approvals } from "../../engine/operations/approvals.ts";
+import type { Scene, Sensor } from "../../engine/operations/sensor.ts";
+import { isAmongAgents, mediaOf } from "./carried.ts";
+import { refuseFlood } from "./command-flood.ts";
+import { judgeDraft } from "./drafts.ts";
+import { applyEdits, isEditOf } from "./edits.ts";
+import { refusePlainText, tellOnJoin } from "./encrypted.ts";
+import { comesTooLate, unsaid } from "./late.ts";
+import { answerMembership, approachOf, type Bot } from "./membership.ts";
+import { cannotRead, closedDoor, pausedNotice, tooFast } from "./notices.ts";
+import { isShownState, project } from "./project.ts";
+import type { Reactions } from "./reactions.ts";
+import { redact, redactLate } from "./redactions.ts";
+import type { Throttle } from "./throttle.ts";
+
+interface CommandHandler {
+  /** True if a human's own message with this body may be a command. */
+  isOne(body: string): boolean;
+  /** Answers with what follows from it, or `undefined` if it is none. */
+  handle(command: {
+    readonly event: StoredEvent;
+    readonly message: Message;
+    readonly room: RoomContext;
+    readonly agentsHere: readonly Agent[];
+  }): Promise<Pick<Effects, "outbox" | "unsaid" | "wakes" | "operation"> | undefined>;
+}
+
+export interface JudgeParts {
+  readonly events: Events;
+  readonly rooms: Rooms;
+  readonly outbox: Outbox;
+  readonly directory: AgentDirectory;
+  readonly rights: Rights;
+  readonly sensors: readonly Sensor[];
+  readonly commands: CommandHandler;
+  readonly reactions: Pick<Reactions, "react" | "reply">;
+  readonly approvals: Pick<Approvals, "withdraw">;
+  readonly throttle: Throttle;
+  readonly bot: Bot;
+  readonly serverName: string;
+  readonly botUserId: UserId;
+  readonly log: Log;
+}
+
+/** For whom a wake acts, and which chain of agent turns it belongs to. */
+interface Cause {
+  readonly requester: UserId | undefined;
+  readonly chain: string;
+  readonly byAgent: boolean;
+}
+
+/** Decides what follows from an event: what it changes in what we know, who wakes for it, and what is said at once. */
+export class Judge {
+  readonly #parts: JudgeParts;
+
+  constructor(parts: JudgeParts) {
+    this.#parts = parts;
+  }
+
+  readonly kindOf = (userId: UserId): "human" | "agent" | "bot" => {
+    if (userId === this.#parts.botUserId) return "bot";
+    return agentName(userId, this.#parts.serverName) === undefined ? "human" : "agent";
+  };
+
+  /** Agents and the bot are never ignored. */
+  readonly ignores = async (userId: UserId): Promise<boolean> =>
+    this.kindOf(userId) === "human" && this.#parts.rights.ignores(userId);
+
+  /** A human's command, which may take long, and on which nothing that comes behind it depends. */
+  isCommand({ content: { body, msgtype }, sender, type }: StoredEvent): boolean {
+    if (type !== "m.room.message" || msgtype !== "m.text" || typeof body !== "string") return false;
+    return this.#parts.commands.isOne(body) && this.kindOf(sender) === "human";
+  }
+
+  /** `room` is what is known of the event's room before it. */
+  async judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
+    const effects = await unsaid(event, await this.#judge(event, room), this.#parts.outbox);
+    const echoOf = this.kindOf(event.sender) === "human" ? undefined : keyOf(event);
+    return echoOf === undefined ? effects : { ...effects, echoOf };
+  }
+
+  async #judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
+    if (event.source === "history") return event.replaces === null ? { shownChars: lengthOf(event) } : {};
+    const projected = project(event, this.kindOf);
+    if (says(event) && (await this.ignores(event.sender))) return projected;
+    if (room.kind === "thoughts") return { ...projected, outbox: await answerMembership(event, room, this.#parts) };
+    switch (event.type) {
+      case "m.room.member":
+        return {
+          ...projected,
+          shownChars: 0,
+          outbox: [...(await answerMembership(event, room, this.#parts)), ...(await tellOnJoin(event, this.#parts))],
+        };
+      case "m.room.message":
+      case "m.sticker":
+        return this.#judgeMessage(event, room);
+      case "m.reaction":
+        if (this.kindOf(event.sender) === "human") await this.#parts.reactions.react(event);
+        else if (isCard(event.content)) return {};
+        return (await isAmongAgents(event, this.kindOf, this.#parts.events)) ? { shownChars: 0 } : {};
+      case "m.room.redaction":
+        return { outbox: await redact(event, room, { ...this.#parts, kindOf: this.kindOf }) };
+      case "m.room.encryption":
+        // Anybody may send what has only the name of a state event.
+        if (projected.state === undefined) return {};
+        return { ...projected, outbox: cannotRead(await this.#agentsIn(room), event) };
+      case "m.room.encrypted":
+        return { ...projected, outbox: cannotRead(await this.#agentsIn(room), event) };
+      default:
+        return { ...projected, ...(isShownState(event.type) && event.stateKey !== null && { shownChars: 0 }) };
+    }
+  }
+
+  async #judgeMessage(event: PendingEvent, room: RoomContext): Promise<Effects> {
+    const message = readMessage(event);
+    if (!message) return {};
+    const { approvals, events } = this.#parts;
+    const sender = this.kindOf(event.sender);
+    // Edits and redactions may come before what they are about.
+    if (event.overtaken) await redactLate(event, room, { approvals, events, kindOf: this.kindOf });
+    if (sender === "agent" && isDraft(event.content)) return judgeDraft(event, events);
+    if (message.replaces !== undefined) {
+      // An edit cannot be edited.
+      const original = await events.find(message.replaces);
+      if (original?.replaces === null) await applyEdits(events, original);
+      if (original && isEditOf(event, original)) await approvals.withdraw(original.eventId, "edited");
+      return {};
+    }
+    if (event.overtaken) await applyEdits(events, event);
+    const media = await mediaOf(event, this.kindOf, this.#parts.rights);
+    const effects: Effects = {
+      shownChars: lengthOf(event),
+      ...(media && { media }),
+    };
+    if (sender === "bot" || message.msgtype === "m.notice") return effects;
+    if (room.state["m.room.encryption"]) {
+      const meant = () => this.#addressees(event, message, room);
+      return { ...effects, outbox: sender === "human" ? await refusePlainText(event, meant, this.#parts) : [] };
+    }
+    // A question to people is nothing that another agent answers.
+    if (sender === "agent" && isCard(event.content)) return effects;
+    if (!room.botJoined && room.agents.every((agent) => agent.userId === event.sender)) return effects;
+    const agentsHere = await this.#agentsIn(room);
+    if (agentsHere.length === 0 && !room.botJoined) return effects;
+    if (sender === "human" && message.msgtype === "m.text") {
+      const tooMany = this.isCommand(event) && (await refuseFlood(event, room, agentsHere, this.#parts));
+      if (tooMany) return { ...effects, outbox: tooMany };
+      const said = await this.#parts.commands.handle({ event, message, room, agentsHere });
+      if (said) return { ...effects, ...this.#admitted(said, event, agentsHere) };
+      if (await this.#parts.reactions.reply(event, message)) return effects;
+      if (agentsHere.length === 0 && room.kind === "chat") {
+        return { ...effects, outbox: await this.#parts.bot.onMessage(approachOf(event)) };
+      }
+    }
+    if (room.kind === "control") return effects;
+    const meant = await this.#whoIsMeant(event, message, room, agentsHere);
+    if (meant.length === 0) return effects;
+    const cause = await this.#causeOf(event);
+    if (!cause) return effects;
+    if (cause.requester === undefined || !includesLevel(await this.#parts.rights.of(cause.requester), "chat")) {
+      if (cause.byAgent) return effects;
+      const told = await this.#parts.bot.onClosedDoor(approachOf(event));
+      return { ...effects, outbox: [...meant.flatMap(({ agent }) => closedDoor(agent, event)), ...told] };
+    }
+    const awake = meant.filter(({ agent }) => agent.pausedAt === null);
+    const paused = cause.byAgent ? [] : meant.flatMap(({ agent }) => pausedNotice(agent, event));
+    if (awake.length === 0) return { ...effects, outbox: paused };
+    const admission = this.#parts.throttle.admit(cause.requester, event.roomId);
+    if (admission !== "admitted") {
+      const outbox =
+        admission === "told" && !cause.byAgent ? awake.slice(0, 1).flatMap(({ agent }) => tooFast(agent, event)) : [];
+      return { ...effects, outbox };
+    }
+    const wakes = awake.map(
+      ({ agent, reason }): WakeDraft => ({
+        agent: agent.name,
+        roomId: event.roomId,
+        reason,
+        key: digest("event", event.eventId, agent.name),
+        eventId: event.eventId,
+        position: event.position,
+        chain: cause.chain,
+        ...(cause.requester && { requester: cause.requester }),
+      }),
+    );
+    return { ...effects, wakes, outbox: paused, ...(cause.byAgent && { spendsChain: cause.chain }) };
+  }
+
+  /** Lets a command through, unless it would wake agents faster than the limits allow. */
+  #admitted<Done extends Pick<Effects, "wakes" | "outbox">>(
+    done: Done,
+    event: StoredEvent,
+    [agent]: readonly Agent[],
+  ): Done | Pick<Effects, "outbox"> {
+    if (!done.wakes?.length) return done;
+    const admission = this.#parts.throttle.admit(event.sender, event.roomId);
+    if (admission === "admitted") return done;
+    return { outbox: agent && admission === "told" ? tooFast(agent, event) : [] };
+  }
+
+  /** A human's message begins a chain; an agent's goes on with the one its turn belongs to. */
+  async #causeOf(event: StoredEvent): Promise<Cause | undefined> {
+    if (this.kindOf(event.sender) === "human") return { requester: event.sender, chain: event.eventId, byAgent: false };
+    const key = keyOf(event);
+    const origin = key === undefined ? undefined : await this.#parts.outbox.originOf(key, event.sender);
+    if (!origin?.chain) return undefined;
+    const root = await this.#parts.events.find(origin.chain as EventId);
+    const requester = root?.sender ?? origin.requester ?? (await this.#ownerOf(event.sender));
+    return { requester, chain: origin.chain, byAgent: true };
+  }
+
+  async #ownerOf(userId: UserId): Promise<UserId | undefined> {
+    const name = agentName(userId, this.#parts.serverName);
+    return name && (await this.#parts.directory.find(name))?.owner;
+  }
+
+  async #whoIsMeant(event: StoredEvent, message: Message, room: RoomContext, agentsHere: readonly Agent[]) {
+    const meant: { agent: Agent; reason: WakeDraft["reason"] }[] = [];
+    const { events, sensors, log } = this.#parts;
+    // A question that nobody could answer is no sensor's failure: the event is judged again.
+    const unanswered = new Set<unknown>();
+    const ask = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
+      answer.catch((error: unknown) => {
+        unanswered.add(error);
+        throw error;
+      });
+    for (const agent of agentsHere) {
+      if (agent.userId === event.sender) continue;
+      if (event.source === "sweep" && (await comesTooLate(event, agent, room, events))) continue;
+      const scene: Scene = {
+        agent,
+        event,
+        message,
+        room,
+        agentsHere,
+        senderOf: async (eventId) => (await ask(events.find(eventId)))?.sender,
+        spokeIn: (threadId) => ask(events.spokeIn(event.roomId, threadId, agent.userId)),
+      };
+      for (const sensor of sensors) {
+        try {
+          const observation = await sensor.notice?.(scene);
+          if (!observation) continue;
+          const noticed = { sensor: sensor.name, agent: agent.name, event: event.eventId };
+          log.debug({ ...noticed, reason: observation.reason }, "an event concerns an agent");
+          log.trace({ ...noticed, body: message.body }, "what was noticed");
+          meant.push({ agent, reason: observation.reason });
+          break;
+        } catch (error) {
+          if (unanswered.has(error)) throw error;
+          log.error({ err: error, sensor: sensor.name, agent: agent.name, event: event.eventId }, "a sensor failed");
+        }
+      }
+    }
+    return meant;
+  }
+
+  /** Those to whom a message is said; a command is answered by the bot, or by one agent. */
+  async #addressees(event: PendingEvent, message: Message, room: RoomContext): Promise<{ userId: UserId }[]> {
+    const here = await this.#agentsIn(room);
+    if (!this.isCommand(event)) return (await this.#whoIsMeant(event, message, room, here)).map(({ agent }) => agent);
+    return room.botJoined ? [{ userId: this.#parts.botUserId }] : here.slice(0, 1);
+  }
+
+  async #agentsIn(room: RoomContext): Promise<Agent[]> {
+    const names = room.agents
+      .filter((one) => one.membership === "join")
+      .flatMap((one) => agentName(one.userId, this.#parts.serverName) ?? []);
+    const agents = await Promise.all(names.map((name) => this.#parts.directory.recent(name)));
+    return agents.filter((agent) => agent !== undefined);
+  }
+}
+
+/** Says something to those in the room: who comes and goes, and what is taken back, is known of the ignored as well. */
+const says = (event: StoredEvent): boolean => event.type !== "m.room.member" && event.type !== "m.room.redaction";
+
+/** Key of the outbox row that it was sent from, where it is ours. */
+const keyOf = ({ content: { "org.clevernet.key": key } }: StoredEvent): string | undefined =>
+  typeof key === "string" ? key : undefined;
+
+const lengthOf = (event: StoredEvent): number =>
+  typeof event.content.body === "string" ? event.content.body.length : 0;

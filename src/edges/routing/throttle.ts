@@ -1,0 +1,91 @@
+import type { Clock } from "../../base/lib/clock.ts";
+import type { RoomId, UserId } from "../../base/lib/ids.ts";
+
+/** Messages that wake agents, per minute; as many may come at once. */
+export interface WakeLimits {
+  /** Of one person, in all rooms together; as many commands besides. */
+  readonly requester: number;
+  /** In one room, by all together. */
+  readonly room: number;
+}
+
+/** `told`: too many, and whoever sent it has not heard so since there were last none at all. */
+export type Admission = "admitted" | "refused" | "told";
+
+/** Keeps people from waking agents, and from commanding, faster than is good. In memory: each process counts what it routes itself. */
+export class Throttle {
+  readonly #people: Buckets;
+  readonly #commanders: Buckets;
+  readonly #rooms: Buckets;
+
+  /** `limits`: as they are now. */
+  constructor(limits: () => WakeLimits, clock: Clock) {
+    this.#people = new Buckets(() => limits().requester, clock);
+    this.#commanders = new Buckets(() => limits().requester, clock);
+    this.#rooms = new Buckets(() => limits().room, clock);
+  }
+
+  admit(person: UserId, roomId: RoomId): Admission {
+    return admitTo([this.#people.of(person), this.#rooms.of(roomId)]);
+  }
+
+  /** Commands are counted by themselves: whoever has said too much can still stop what is going on. */
+  admitCommand(person: UserId): Admission {
+    return admitTo([this.#commanders.of(person)]);
+  }
+}
+
+function admitTo(buckets: readonly Bucket[]): Admission {
+  const empty = buckets.find(({ left }) => left < 1);
+  if (!empty) {
+    for (const bucket of buckets) bucket.left -= 1;
+    return "admitted";
+  }
+  if (empty.told) return "refused";
+  empty.told = true;
+  return "told";
+}
+
+interface Bucket {
+  left: number;
+  at: number;
+  told: boolean;
+}
+
+/** Buckets that have been full for long are forgotten when there are this many. */
+const bucketsMax = 10_000;
+
+class Buckets {
+  readonly #perMinute: () => number;
+  readonly #clock: Clock;
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor(perMinute: () => number, clock: Clock) {
+    this.#perMinute = perMinute;
+    this.#clock = clock;
+  }
+
+  of(key: string): Bucket {
+    const now = this.#clock.monotonic();
+    let bucket = this.#buckets.get(key);
+    if (!bucket) {
+      if (this.#buckets.size >= bucketsMax) this.#forget(now);
+      bucket = { left: this.#perMinute(), at: now, told: false };
+      this.#buckets.set(key, bucket);
+    }
+    bucket.left = this.#leftIn(bucket, now);
+    bucket.at = now;
+    if (bucket.left === this.#perMinute()) bucket.told = false;
+    return bucket;
+  }
+
+  #leftIn({ left, at }: Bucket, now: number): number {
+    const perMinute = this.#perMinute();
+    return Math.min(perMinute, left + ((now - at) / 60_000) * perMinute);
+  }
+
+  #forget(now: number): void {
+    for (const [key, bucket] of this.#buckets)
+      if (this.#leftIn(bucket, now) === this.#perMinute()) this.#buckets.delete(key);
+  }
+}

@@ -1,0 +1,33 @@
+import { z } from "zod";
+import { UserError } from "../../base/lib/errors.ts";
+import { defineTool } from "../../engine/operations/tool.ts";
+
+export const tool = defineTool({
+  name: "compute",
+  set: "core",
+  command: "compute",
+  examples: ['[..."Strawberry"].filter((letter) => letter.toLowerCase() === "r").length', "2n ** 64n"],
+  description:
+    "Runs JavaScript and gives the value of its last expression, and what console.log wrote. For what must be exact: arithmetic, dates, counting letters, sorting. There are no files, no network and no timers; it may take 2 seconds and 64 MB.",
+  help: "Runs JavaScript and shows the value of its last expression, and what console.log wrote. There are no files, no network and no timers; it may take 2 seconds and 64 MB.",
+  kind: "read",
+  repeatable: true,
+  input: z.object({
+    javascript: z
+      .string()
+      .trim()
+      .min(1)
+      .max(64_000)
+      .describe("The code; its last expression is the result, without return. Date is in the agent's time zone"),
+  }),
+  async run({ javascript }, { agent, interpreter, now, requesters, signal }) {
+    const { timeZone } = agent.settings;
+    const { printed, value, error } = await interpreter.run({ code: javascript, now, timeZone }, requesters, signal);
+    if (error !== undefined) {
+      const before = printed === "" ? "" : `\nBefore that it wrote:\n${printed}`;
+      throw new UserError(`the code failed: ${error}${before}`);
+    }
+    const parts = [printed, value ?? ""].filter((part) => part !== "");
+    return { result: parts.join("\n") || "(no value)", verbatim: true };
+  },
+});

@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { beginning } from "../../base/prompt/measure.ts";
+import { type Found, grep } from "../../domain/files/grep.ts";
+import { defineTool } from "../../engine/operations/tool.ts";
+
+const matchesMax = 200;
+const lineMax = 400;
+const charactersMax = 32_000;
+
+export const tool = defineTool({
+  name: "FS_Grep",
+  set: "core",
+  command: "grep",
+  aliases: ["text_search"],
+  examples: ["--surrounding 2 rooms:/**/*.md (?i)deadline"],
+  topic: "files",
+  description: "Finds lines in text files by a regular expression (RE2), with the lines around them.",
+  kind: "read",
+  repeatable: true,
+  input: z.object({
+    surrounding: z.int().min(0).max(20).default(0).describe("Lines to show before and after each"),
+    glob: z.string().min(1).describe("The files: a folder, or a pattern of paths such as `rooms:/**/*.md`"),
+    regex: z.string().min(1).describe("The regular expression; (?i) at its start ignores case"),
+  }),
+  async run({ glob, regex, surrounding }, { files, signal }) {
+    const { found, filesSearched, cut } = await grep(files, { glob, regex, surrounding, limit: matchesMax, signal });
+    if (found.length === 0) return { result: `No line fits in ${filesSearched} files.`, verbatim: true };
+    const text = found.map(show).join("\n\n");
+    const shown = beginning(text, charactersMax);
+    const left = cut || shown !== text ? "\n[There is more: look with a narrower pattern or in fewer files]" : "";
+    return { result: shown + left, verbatim: true };
+  },
+});
+
+/** As `grep` writes it: a colon behind the number of a line that fits, a hyphen behind others, `--` where lines leap. */
+const show = ({ path, lines }: Found): string => {
+  const shown = lines.flatMap(({ number, text, matches }, index) => {
+    const leap = index > 0 && lines[index - 1]?.number !== number - 1;
+    const line = `${number}${matches ? ":" : "-"} ${beginning(text, lineMax)}${text.length > lineMax ? "…" : ""}`;
+    return leap ? ["--", line] : [line];
+  });
+  return [path, ...shown].join("\n");
+};

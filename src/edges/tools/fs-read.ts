@@ -1,0 +1,27 @@
+import { z } from "zod";
+import { UserError } from "../../base/lib/errors.ts";
+import { defineTool } from "../../engine/operations/tool.ts";
+
+const charactersMax = 64_000;
+
+export const tool = defineTool({
+  name: "FS_Read",
+  set: "core",
+  command: "cat",
+  aliases: ["file_read"],
+  examples: ["agents:/helper/persona.md"],
+  topic: "files",
+  description: `Reads a text file, up to ${charactersMax} characters of it. A window (FS_OpenFile) is better for what is long or looked at again.`,
+  help: "Shows a text file, up to 64,000 characters of it.",
+  kind: "read",
+  repeatable: true,
+  pathLast: true,
+  input: z.object({ path: z.string().min(1).describe("The file, as share:/path") }),
+  async run({ path }, { files }) {
+    const { text, contentType, size } = await files.read(path);
+    if (text === null) throw new UserError(`${path} is no text: it is ${contentType} of ${size} bytes.`);
+    const more = text.length - charactersMax;
+    const result = more > 0 ? `${text.slice(0, charactersMax)}\n[${more} more characters are left out]` : text;
+    return { result, verbatim: true };
+  },
+});

@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { eventTime } from "../../base/prompt/time.ts";
+import { formatPath } from "../../domain/files/path.ts";
+import { sizeText } from "../../domain/files/tree.ts";
+import { defineTool } from "../../engine/operations/tool.ts";
+
+export const tool = defineTool({
+  name: "FS_Stat",
+  set: "core",
+  command: "stat",
+  aliases: ["file_stats"],
+  examples: ["rooms:/!abc:example.org/notes.md"],
+  topic: "files",
+  description:
+    "Tells what is known of a file: type, size, owner, version, dates, and the versions that can be restored.",
+  kind: "read",
+  repeatable: true,
+  pathLast: true,
+  input: z.object({ path: z.string().min(1).describe("The file or folder, as share:/path") }),
+  async run({ path }, { files }) {
+    const stat = await files.stat(path);
+    const lines = [
+      formatPath(stat),
+      `type: ${stat.contentType}`,
+      ...(stat.version > 0 ? [`size: ${sizeText(stat.size)}`, `owner: ${stat.owner}`, `version: ${stat.version}`] : []),
+      ...(stat.tainted ? ["tainted: it holds what people wrote whom nobody here answers for"] : []),
+      `created: ${eventTime(stat.createdAt)}`,
+      `updated: ${eventTime(stat.updatedAt)}`,
+      ...stat.versions.map(
+        (old) =>
+          `kept version ${old.version}: ${sizeText(old.size)}, written ${eventTime(old.writtenAt)}, replaced ${eventTime(old.endedAt)}`,
+      ),
+    ];
+    return { result: lines.join("\n"), verbatim: true };
+  },
+});

@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { readImage, thumbnail } from "../../adapters/images/image.ts";
+import { fileContent } from "../../adapters/matrix/file-content.ts";
+import type { RoomId } from "../../base/lib/ids.ts";
+import { nameOf } from "../../domain/files/path.ts";
+import { roomToSpeakIn, sentMessage, threadToSpeakIn } from "../../domain/speech/speaking.ts";
+import { defineTool } from "../../engine/operations/tool.ts";
+
+export const tool = defineTool({
+  name: "SendFile",
+  set: "core",
+  command: "send",
+  examples: ["rooms:/!abc:example.org/plan.png The new plan"],
+  topic: "speaking",
+  description:
+    "Sends a file of the virtual file system into a room, where people see or hear it: an image, audio, a video, or any other file.",
+  help: "Has the agent send one of its files into a room: an image, audio, a video, or any other file.",
+  kind: "create",
+  sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,
+  carries: ({ path }) => path,
+  repeatable: true,
+  positional: ["caption"],
+  input: z.object({
+    roomId: z.string().min(1).describe("The room to send it to; without it, the conversation's own").optional(),
+    path: z.string().min(1).describe("The file, as share:/path"),
+    caption: z.string().trim().min(1).describe("What to say about it; for an image, what is to be seen").optional(),
+  }),
+  async run({ caption, path, roomId: named }, context) {
+    const { agent, files, filesIn, key, uploads } = context;
+    const roomId = await roomToSpeakIn(named, context);
+    const file = await files.read(path);
+    // Everybody who hears of it must be allowed to read it, also where they are not here.
+    if (roomId !== context.roomId) await filesIn(roomId).stat(path);
+    const bytes = file.text === null ? Buffer.from(file.binary ?? []) : Buffer.from(file.text);
+    const image = file.contentType.startsWith("image/") ? await readImage(bytes) : undefined;
+    const small = image && (await thumbnail(image));
+    const name = nameOf(file);
+    await uploads.keep(key, [
+      { part: "file", name, contentType: file.contentType, content: bytes },
+      ...(small ? [{ part: "thumbnail" as const, name, contentType: small.contentType, content: small.bytes }] : []),
+    ]);
+    const content = fileContent({
+      file: { name, contentType: file.contentType, bytes: bytes.length },
+      image,
+      thumbnail: small,
+      caption,
+      thread: threadToSpeakIn(undefined, roomId, context),
+      key,
+    });
+    const result = sentMessage(
+      context,
+      roomId,
+      { messageType: String(content.msgtype), path: `${file.share}:${file.path}` },
+      caption ?? name,
+    );
+    return { result, outbox: [{ key, roomId, sender: agent.userId, kind: "media", content }], speaksIn: roomId };
+  },
+});

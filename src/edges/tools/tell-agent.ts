@@ -1,0 +1,41 @@
+import { z } from "zod";
+import { agentName } from "../../adapters/matrix/message.ts";
+import { HOME, type RoomId, type UserId } from "../../base/lib/ids.ts";
+import { splitUserId } from "../../base/lib/matrix-id.ts";
+import type { Agent } from "../../domain/agents/agent.ts";
+import { agentNamed } from "../../domain/agents/agent-named.ts";
+import { mayBeTold } from "../../engine/operations/letter.ts";
+import { defineTool, type PlaceContext } from "../../engine/operations/tool.ts";
+
+const recipient = async (name: string, { agent, agents }: Pick<PlaceContext, "agent" | "agents">): Promise<Agent> =>
+  mayBeTold(await agentNamed(agents, agentName(name as UserId, splitUserId(agent.userId).server) ?? name), agent);
+
+export const tool = defineTool({
+  name: "TellAgent",
+  set: "core",
+  command: "tell",
+  examples: ["scribe The meeting was moved to Friday"],
+  topic: "speaking",
+  description:
+    "Tells another agent something, in its own home, where only its owner sees it. It answers, if it does, with TellAgent, and you hear of that in yours.",
+  help: "Has the agent tell another agent something, at that agent's home, where only its owner sees it.",
+  kind: "create",
+  sendsTo: async ({ agent }, context) => (await recipient(agent, context)).owner as string as RoomId,
+  // In a tainted turn, too: only its owner hears it, who is here.
+  reachesOutside: async ({ agent }, context) => {
+    const { owner } = await recipient(agent, context);
+    const here = context.roomId === HOME ? [context.agent.owner] : await context.rooms.humans(context.roomId);
+    return !here.includes(owner);
+  },
+  repeatable: true,
+  immediate: true,
+  input: z.object({
+    agent: z.string().trim().min(1).describe("The other agent: its name, or its full user id"),
+    text: z.string().trim().min(1).max(16_000).describe("What to tell it, with all that it has to know"),
+  }),
+  async run({ agent, text }, context) {
+    const to = await recipient(agent, context);
+    const wake = await context.letter(to, text);
+    return { result: `${to.name} is told, and works on it at its home.`, wakes: [wake] };
+  },
+});

@@ -1,0 +1,22 @@
+import { z } from "zod";
+import { seatOf } from "../../domain/desk/desk.ts";
+import { noSuchTodo, shownBy, todoNumber } from "../../domain/plans/todo.ts";
+import { defineTool } from "../../engine/operations/tool.ts";
+
+export const tool = defineTool({
+  name: "todos_remove",
+  set: "planner",
+  command: "todo remove",
+  examples: ["3"],
+  topic: "todo",
+  description: "Removes a todo that is not to be done any more, or that is done and need not be seen.",
+  kind: "delete",
+  own: true,
+  repeatable: true,
+  input: z.object({ id: todoNumber() }),
+  async run({ id }, { agent, roomId, todos }) {
+    const todo = await todos.remove(seatOf(agent, roomId), id);
+    if (!todo) throw noSuchTodo(id);
+    return { result: `Removed: ${todo.number} ${todo.name}`, verbatim: true, ...shownBy([todo]) };
+  },
+});

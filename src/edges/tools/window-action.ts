@@ -1,0 +1,33 @@
+import { z } from "zod";
+import { windowActions } from "../../domain/desk/window-action.ts";
+import { defineTool } from "../../engine/operations/tool.ts";
+
+export const tool = defineTool({
+  name: "Window_Action",
+  set: "core",
+  command: "window",
+  examples: ["file_3 scroll 20", "search_4 query What does it say about the deadline?"],
+  topic: "files",
+  description:
+    "Does something with a window: scroll (by lines; without argument to the next page), goto (a line, or end), resize (to a number of lines), maximize (all of it, as far as it fits), minimize (its name only), restore, pin (stays open), unpin, refresh, query (another model answers a question about the whole content), close.",
+  help: "Does something with a window on the agent's desk: scroll (by lines; without a number to the next page), goto (a line, or end), resize (to a number of lines), maximize (all of it, as far as it fits), minimize (its name only), restore, pin (stays open), unpin, refresh, query (another model answers a question about the whole content), close.",
+  kind: "read",
+  own: true,
+  repeatable: true,
+  input: z.object({
+    windowId: z.string().min(1).describe("The windowId of the window, such as file_3"),
+    action: z.enum(windowActions).describe("What to do"),
+    argument: z
+      // Some models write a line as a number.
+      .preprocess((value) => (typeof value === "number" ? String(value) : value), z.string().trim().max(4_000))
+      .optional()
+      .describe(
+        "For scroll a number of lines, below 0 to go up; for goto a line or end; for resize lines; for query the question",
+      ),
+  }),
+  positional: ["argument"],
+  async run({ windowId, action, argument = "" }, { by, windows }) {
+    const { said, shown, sources, taint } = await windows.act(windowId, action, argument);
+    return { result: by === "person" && shown ? shown : said, sources, taint };
+  },
+});

@@ -1,0 +1,270 @@
+import { HomeserverError } from "../../adapters/matrix/client.ts";
+import { fenced } from "../../adapters/matrix/markdown.ts";
+import type { Message } from "../../adapters/matrix/message.ts";
+import { answering } from "../../adapters/matrix/relation.ts";
+import { UserError } from "../../base/lib/errors.ts";
+import { digest } from "../../base/lib/ids.ts";
+import { splitUserId } from "../../base/lib/matrix-id.ts";
+import { echoed, nearest } from "../../base/lib/nearest.ts";
+import { render } from "../../base/lmml/render.ts";
+import { visible } from "../../base/lmml/visible.ts";
+import { beginning } from "../../base/prompt/measure.ts";
+import type { Agent } from "../../domain/agents/agent.ts";
+import { includesLevel } from "../../domain/rights/permissions.ts";
+import { marked } from "../../domain/rights/trust.ts";
+import { utter } from "../../domain/speech/utter.ts";
+import type { Effects } from "../../domain/tables/effects.ts";
+import type { StoredEvent } from "../../domain/tables/events.ts";
+import type { OutboxDraft } from "../../domain/tables/outbox.ts";
+import type { RoomContext } from "../../domain/tables/room-context.ts";
+import {
+  type Commandable,
+  commandOf,
+  familyOf,
+  findForm,
+  helpFor,
+  readCommandLine,
+  wordsFor,
+} from "../operations/command-line.ts";
+import { levelToCommand } from "../operations/gate.ts";
+import { describe, type Ended, examine, operate, refused, resultText, unknown } from "../operations/operation.ts";
+import type { AnyTool, ToolOutcome } from "../operations/tool.ts";
+import { toolContext } from "../operations/tool-context.ts";
+import { type Arguments, inputOf, takeApart } from "../operations/toolbox.ts";
+import { interrupted, Stopped } from "../turn/interruption.ts";
+import type { Answer, AnyCommand, CommandContext, CommandServices } from "./define-command.ts";
+
+interface Given {
+  readonly event: StoredEvent;
+  readonly message: Message;
+  readonly room: RoomContext;
+  readonly agentsHere: readonly Agent[];
+}
+
+/** Only where its process ended before it was answered can somebody have edited it. */
+const edited =
+  "This command was edited before it was answered, and the bridge was interrupted meanwhile. What was done of it is not known, and it is not carried out again. Look before you write it anew.";
+
+/** Longest text of a mistake: it repeats what was written, which may be a message of 64 KB. */
+const mistakeMost = 8_000;
+
+/** Shows a mistake; characters of what was written that deceive the eye stand by their codes. */
+const told = (mistake: string): string => {
+  const text = visible(mistake);
+  return text.length > mistakeMost ? `${beginning(text, mistakeMost - 1)}…` : text;
+};
+
+const somebodyCame =
+  "The answer is not shown: somebody has come meanwhile who may not read all that is in it. Ask again, and you are told what may be known here now.";
+
+/** Somebody began a command, and wrote none. */
+const isEmpty = (body: string, prefix: string): boolean => body.replaceAll(prefix, "").trim() === "";
+
+const isTool = (form: AnyCommand | AnyTool): form is AnyTool => "set" in form;
+
+/** People's commands: a human's own `m.text` that begins with the prefix. */
+export class Commands {
+  readonly #commands: readonly AnyCommand[];
+  readonly #services: CommandServices;
+
+  constructor(commands: readonly AnyCommand[], services: CommandServices) {
+    this.#commands = commands;
+    this.#services = services;
+  }
+
+  /** True if a human's `m.text` with this body is a command, or would be if they might talk here. */
+  readonly isOne = (body: string): boolean => {
+    const { prefix } = this.#services;
+    return body.startsWith(prefix) && (/^[^\S\n\r]*\p{L}/u.test(body.slice(prefix.length)) || isEmpty(body, prefix));
+  };
+
+  /** Answers in the room; `undefined` when the message is no command, or by somebody who may not even talk here. */
+  readonly handle = async (
+    given: Given,
+  ): Promise<Pick<Effects, "outbox" | "unsaid" | "wakes" | "operation"> | undefined> => {
+    const { prefix, rights } = this.#services;
+    const { body } = given.message;
+    if (!this.isOne(body)) return undefined;
+    const level = await rights.of(given.event.sender);
+    if (!includesLevel(level, "chat")) return undefined;
+    let answer: Answer;
+    try {
+      if (given.event.editedAt !== null) throw new UserError(edited);
+      if (isEmpty(body, prefix)) throw new UserError(`Write a command behind ${prefix}: \`${prefix}help\` lists them.`);
+      const { agents, line } = whoIsMeant(given.agentsHere, body.slice(prefix.length).trim());
+      const context = { ...this.#services, ...given, level, agents, commands: this.#commands };
+      answer = await this.#answer(context, line);
+    } catch (error) {
+      if (!(error instanceof UserError || error instanceof HomeserverError)) throw error;
+      answer = { text: told(error.message) };
+    }
+    const said = answer.text === "" ? [] : marked(this.#say(given, answer.text), answer.taint ?? []);
+    const { operation, outbox = [], wakes = [] } = answer;
+    const unsaid = operation ? this.#say(given, somebodyCame) : [];
+    return { outbox: [...outbox, ...said], unsaid, wakes, ...(operation && { operation }) };
+  };
+
+  async #answer(context: CommandContext, line: string): Promise<Answer> {
+    const { prefix, level, room } = context;
+    const found = findForm(this.#formsHere(context), line);
+    if (!found) throw new UserError(this.#noAgent(context, line) ?? this.#unknown(context, line));
+    const { form, rest } = found;
+    if (isTool(form)) return runTool(this.#onlyAgent(context, line), form, rest, context);
+    if (form.where === "control" && room.kind !== "control")
+      throw new UserError(`\`${prefix}${form.command}\` is a command of the control room.`);
+    if (!includesLevel(level, form.level))
+      throw new UserError(`To do this you need the right to ${form.level}; you have: ${level}.`);
+    if (form.where === "agent") this.#onlyAgent(context, line);
+    if (form.where === "room" && context.agents.length === 0) throw new UserError("There is no agent here.");
+    const input = readLine(form, rest, prefix);
+    const answer = await form.run(input, context);
+    return typeof answer === "string" ? { text: answer } : answer;
+  }
+
+  /** All of the bridge's own commands, and the tools of the agents that are meant. */
+  #formsHere({ agents, toolbox }: CommandContext): (AnyCommand | AnyTool)[] {
+    return [...this.#commands, ...new Set(agents.flatMap((agent) => toolbox.commandable(agent)))];
+  }
+
+  #onlyAgent({ agents, prefix }: CommandContext, line: string): Agent {
+    const [agent, another] = agents;
+    if (!agent) throw new UserError("There is no agent here.");
+    if (!another) return agent;
+    const names = agents.map((one) => one.name).join(", ");
+    throw new UserError(
+      `Several agents are here (${names}). Name the one you mean: \`${prefix}${agent.name} ${echoed(line)}\``,
+    );
+  }
+
+  /** Tells whoever names an agent that is not here; undefined: the line names none. */
+  #noAgent(context: CommandContext, line: string): string | undefined {
+    const { agents, prefix } = context;
+    const forms = this.#formsHere(context);
+    const [first = ""] = line.split(/\s/, 1);
+    const rest = line.slice(first.length).trim();
+    if (!findForm(forms, rest) || familyOf(forms, first.toLowerCase()).length > 0) return undefined;
+    const names = agents.map(({ name }) => name);
+    const near = nearest(first, names);
+    if (near === undefined && nearest(first, forms.flatMap(wordsFor)) !== undefined) return undefined;
+    const none = `There is no agent \`${echoed(first)}\` here, and no command of this name.`;
+    if (near !== undefined) return `${none} Did you mean \`${prefix}${near} ${echoed(rest)}\`?`;
+    return `${none} ${names.length === 0 ? "No agent is in this room." : `Agents here: ${names.join(", ")}.`}`;
+  }
+
+  #unknown(context: CommandContext, line: string): string {
+    const { level, prefix, room } = context;
+    const [first = "", second] = line.toLowerCase().split(/\s+/);
+    const forms = this.#formsHere(context)
+      .filter((form) => includesLevel(level, isTool(form) ? levelToCommand(form) : form.level))
+      .filter(
+        (form) => isTool(form) || form.where === "anywhere" || (form.where === "control") === (room.kind === "control"),
+      );
+    const family = familyOf(this.#formsHere(context), first);
+    const known = family.length > 0 ? family : [...new Set(forms.map(commandOf))].sort((a, b) => a.localeCompare(b));
+    const typed = family.length > 0 || second === undefined ? [first, second].join(" ").trim() : first;
+    const words = family.length > 0 ? family : forms.flatMap(wordsFor);
+    const meant = nearest(`${first} ${second ?? ""}`.trim(), words) ?? nearest(typed, words);
+    const hint = meant === undefined ? "" : ` Did you mean \`${prefix}${meant}\`?`;
+    const list = known.map((command) => `\`${prefix}${command}\``).join(", ");
+    return `There is no command \`${prefix}${echoed(typed)}\`.${hint} Commands: ${list}. \`${prefix}help\` explains them.`;
+  }
+
+  #say({ event, message, room, agentsHere }: Given, text: string): OutboxDraft[] {
+    const sender = room.botJoined ? this.#services.client.botUserId : agentsHere[0]?.userId;
+    if (sender === undefined) return [];
+    return utter({
+      sender,
+      roomId: event.roomId,
+      text,
+      thread: answering(message.threadId, event.eventId),
+      replyTo: message.threadId === undefined ? event.eventId : undefined,
+      notice: true,
+      key: digest("command answer", event.eventId),
+    });
+  }
+}
+
+/** A line may begin with the agent that it is for; a name alone asks for help. */
+function whoIsMeant(agentsHere: readonly Agent[], line: string): { agents: readonly Agent[]; line: string } {
+  const [first = ""] = line.split(/\s/);
+  const typed = first.toLowerCase();
+  const named = agentsHere.find((agent) => typed === agent.name || typed === splitUserId(agent.userId).localpart);
+  return named ? { agents: [named], line: line.slice(first.length).trim() || "help" } : { agents: agentsHere, line };
+}
+
+/** `input`: what may be written, where that is more than what its help says. */
+function readLine(form: Commandable, line: string, prefix: string, input = form.input): Record<string, unknown> {
+  try {
+    return readCommandLine({ ...form, input }, line);
+  } catch (error) {
+    if (error instanceof UserError) throw new UserError(`${error.message}\n\n${helpFor(form, prefix)}`);
+    throw error;
+  }
+}
+
+/** An operation like a model's, through the same gate; it is recorded with all that follows from the command. */
+async function runTool(agent: Agent, tool: AnyTool, line: string, context: CommandContext): Promise<Answer> {
+  const { event, prefix, underWay } = context;
+  const given = takeApart(readLine(tool, line, prefix, inputOf(tool)));
+  const command = { requester: event.sender, repeatable: tool.repeatable };
+  return underWay.run({ agent: agent.name, roomId: event.roomId }, command, (signal) =>
+    carryOut(agent, tool, given, context, signal),
+  );
+}
+
+async function carryOut(
+  agent: Agent,
+  tool: AnyTool,
+  { input, todo }: Arguments,
+  context: CommandContext,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { clock, event, message, operations } = context;
+  const request = { tool, input, todo };
+  const origin = {
+    agent,
+    roomId: event.roomId,
+    thread: answering(message.threadId, event.eventId),
+    key: digest("command", event.eventId),
+    chain: event.eventId,
+    by: "person" as const,
+    requesters: [event.sender],
+    sources: [event.roomId],
+    taint: [],
+    todo,
+    signal,
+  };
+  const started = clock.monotonic();
+  const audience = await context.rooms.humans(event.roomId);
+  const forTool = await toolContext(context, origin);
+  const { kind, verdict } = await examine(request, forTool);
+  const call = describe(request, kind, origin);
+  // An operation that must not be repeated is recorded when it begins. If its row is there already, it was under way
+  // when its process died.
+  const found = tool.repeatable ? undefined : await operations.begin(call, { agent: agent.name, roomId: event.roomId });
+  const end = async (): Promise<Ended> => {
+    if (found !== undefined) return unknown;
+    return verdict.decision === "run" ? operate(request, kind, forTool) : refused(tool, verdict.reason);
+  };
+  const { state, outcome, error } = await end().catch(stopped);
+  const row = tool.repeatable ? call : { key: call.key };
+  const record = { ...row, state, result: resultText(outcome), milliseconds: clock.monotonic() - started };
+  const sources = [event.roomId, ...(outcome.sources ?? [])];
+  return {
+    text: error === undefined ? textOf(outcome, outcome.speaksIn === event.roomId) : told(textOf(outcome, false)),
+    taint: outcome.taint ?? [],
+    outbox: outcome.outbox ?? [],
+    wakes: outcome.wakes ?? [],
+    operation: { ...record, ...(error !== undefined && { error }), agent: agent.name, sources, audience },
+  };
+}
+
+function stopped(error: unknown): Ended {
+  if (!(error instanceof Stopped)) throw error;
+  return { state: "interrupted", outcome: { result: interrupted(error.message) }, error: error.message };
+}
+
+function textOf({ result, verbatim }: ToolOutcome, spoken: boolean): string {
+  if (typeof result !== "string") return spoken ? "" : fenced(render(result), "xml");
+  return verbatim ? fenced(result) : result;
+}

@@ -1,0 +1,141 @@
+import { UserError } from "../../base/lib/errors.ts";
+import type { Conversation } from "../../base/lib/ids.ts";
+import { digest, type EventId, type RoomId, type UserId } from "../../base/lib/ids.ts";
+import { includesLevel } from "../../domain/rights/permissions.ts";
+import type { Rights } from "../../domain/rights/rights.ts";
+import { utter } from "../../domain/speech/utter.ts";
+import type { Operation, Operations } from "../../domain/tables/operations.ts";
+import type { OutboxDraft } from "../../domain/tables/outbox.ts";
+import type { Rooms } from "../../domain/tables/rooms.ts";
+import { type Card, outcomeOfCard, shownInput } from "./approval-card.ts";
+import { cardOf } from "./asking.ts";
+
+export interface ApprovalParts {
+  readonly operations: Operations;
+  readonly rooms: Rooms;
+  readonly rights: Rights;
+  readonly botUserId: UserId;
+  readonly onOutbox: (roomIds: readonly RoomId[]) => void;
+  readonly onWoken: (conversations: readonly Conversation[]) => void;
+}
+
+/** Decision of a person on a question. */
+export interface PersonsDecision {
+  readonly approved: boolean;
+  readonly by: UserId;
+  /** The room in which the person has said it. */
+  readonly roomId: RoomId;
+  readonly because?: string | undefined;
+}
+
+/** Where people's decisions arrive, in whichever way they are given, and questions that nobody has decided in time. */
+export class Approvals {
+  readonly #parts: ApprovalParts;
+
+  constructor(parts: ApprovalParts) {
+    this.#parts = parts;
+  }
+
+  /** Decides once, and lets the turn that waits for it go on. Throws a `UserError` that says why it does not count. */
+  async decide(operation: Operation, { approved, by, roomId, because }: PersonsDecision): Promise<void> {
+    const { operations, onWoken } = this.#parts;
+    await this.#mayDecide(operation, by, roomId);
+    const decision = approved ? "approved" : "denied";
+    // An equal decision of the same person stands: the process may have died before it answered.
+    const repeated = operation.decision === decision && operation.decidedBy === by;
+    if (repeated && (!approved || operation.state === "asked" || operation.state === "running")) return;
+    if (isDecided(operation)) throw new UserError(whatBecame(operation));
+    if (operation.overdue) throw new UserError(whatBecame({ ...operation, state: "expired" }));
+    if (approved && shownInput(operation.input as Record<string, unknown>) === undefined) {
+      throw new UserError(
+        `Operation ${operation.id} can only be denied: its input is too long to be shown, so that nobody has seen all of it.`,
+      );
+    }
+    const { id, tool, summary } = operation;
+    const card = cardOf(operation, this.#parts.botUserId);
+    const edit = card ? [outcomeOfCard(card, { id, tool, summary, state: decision, by, because })] : [];
+    const woken = await operations.decide(id, decision, { userId: by, because }, edit);
+    if (!woken) throw new UserError(whatBecame((await operations.find(id)) ?? operation));
+    onWoken([woken]);
+    this.#deliver(edit);
+  }
+
+  /** Decides operation number `id`; otherwise like `decide`. */
+  async decideNumber(id: number, verdict: PersonsDecision): Promise<void> {
+    const operation = await this.#parts.operations.find(id);
+    if (!operation) throw new UserError(`There is no operation ${id}.`);
+    await this.decide(operation, verdict);
+  }
+
+  /** Ends what nobody has decided in time. Returns the conversations that can go on. */
+  async expire(): Promise<Conversation[]> {
+    const { operations } = this.#parts;
+    const woken: Conversation[] = [];
+    for (const operation of await operations.overdue()) {
+      const { id, tool, summary } = operation;
+      const card = cardOf(operation, this.#parts.botUserId);
+      const told = card
+        ? [outcomeOfCard(card, { id, tool, summary, state: "expired" }), ...this.#notice(operation, card)]
+        : [];
+      const conversation = await operations.decide(id, "expired", undefined, told);
+      if (!conversation) continue;
+      woken.push(conversation);
+      this.#deliver(told);
+    }
+    return woken;
+  }
+
+  /** Somebody has changed a message (`how`): what it asked for, and nobody has decided yet, is not asked for any more. */
+  async withdraw(eventId: EventId, how: "edited" | "taken back"): Promise<void> {
+    const { botUserId, onWoken, operations } = this.#parts;
+    const because = `the message that asked for it was ${how}`;
+    for (const operation of await operations.requestChanged(eventId)) {
+      const { id, tool, summary } = operation;
+      const card = cardOf(operation, botUserId);
+      const edit = card ? [outcomeOfCard(card, { id, tool, summary, state: "withdrawn", because })] : [];
+      const woken = await operations.decide(id, "withdrawn", { because }, edit);
+      if (!woken) continue;
+      onWoken([woken]);
+      this.#deliver(edit);
+    }
+  }
+
+  /** An edit asks for no attention. */
+  #notice({ id }: Operation, { key, roomId, sender }: Card): OutboxDraft[] {
+    const text = `Operation ${id} was not carried out: nobody has approved it in time.`;
+    return utter({ sender, roomId, text, notice: true, key: digest("expired", key) });
+  }
+
+  /**
+   * People of the card's room, or of the room it was asked from; admins also from the control room. Only its members can
+   * say anything in a room.
+   */
+  async #mayDecide({ id, cardRoom, roomId: from }: Operation, by: UserId, roomId: RoomId): Promise<void> {
+    const { rights, rooms } = this.#parts;
+    const level = await rights.of(by);
+    if (!includesLevel(level, "operate")) {
+      throw new UserError(`To decide this you need the right to operate; you have: ${level}.`);
+    }
+    if (roomId === cardRoom || roomId === from) return;
+    if (level === "admin" && roomId === (await rooms.controlRoom())) return;
+    throw new UserError(`Operation ${id} is not of this room: it can be decided where it was asked for.`);
+  }
+
+  #deliver(drafts: readonly OutboxDraft[]): void {
+    this.#parts.onOutbox(drafts.map(({ roomId }) => roomId));
+  }
+}
+
+const isDecided = ({ state, decision }: Operation): boolean => state !== "asked" || decision !== null;
+
+/** Why there is nothing to decide any more. */
+function whatBecame(operation: Operation): string {
+  const { id, state, decision, decidedAt, decidedBecause, decidedBy, cardKey } = operation;
+  const name = `Operation ${id}`;
+  if (cardKey === null) return `${name} was not asked for: there is nothing to decide.`;
+  if (state === "expired") return `${name} has expired: nobody had decided in time.`;
+  if (decision !== null) return `${name} was already ${decision} by ${decidedBy}.`;
+  if (decidedBecause !== null && decidedAt !== null) return `${name} was withdrawn: ${decidedBecause}.`;
+  if (decidedBecause !== null) return `${name} could not be asked for, and is not carried out: ${decidedBecause}`;
+  return `${name} was stopped.`;
+}

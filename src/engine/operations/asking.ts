@@ -1,0 +1,157 @@
+import type { Clock } from "../../base/lib/clock.ts";
+import { digest, HOME, type RoomId, type UserId } from "../../base/lib/ids.ts";
+import { splitUserId } from "../../base/lib/matrix-id.ts";
+import type { Element } from "../../base/lmml/element.ts";
+import { systemEvent } from "../../base/prompt/ephemeris.ts";
+import { eventTime } from "../../base/prompt/time.ts";
+import { agentUserId } from "../../domain/agents/agent.ts";
+import type { Stamp } from "../../domain/files/stamp.ts";
+import { includesLevel } from "../../domain/rights/permissions.ts";
+import type { Rights } from "../../domain/rights/rights.ts";
+import { isEncrypted } from "../../domain/speech/speaking.ts";
+import { utter } from "../../domain/speech/utter.ts";
+import type { OperationCall, OperationState, Question } from "../../domain/tables/operation-record.ts";
+import type { Operation, Operations } from "../../domain/tables/operations.ts";
+import type { OutboxDraft } from "../../domain/tables/outbox.ts";
+import type { Rooms } from "../../domain/tables/rooms.ts";
+import { approvalCard, type Card, type CardQuestion, outcomeOfCard } from "./approval-card.ts";
+import type { AskVerdict } from "./gate.ts";
+import type { ToolContext } from "./tool.ts";
+
+const parkedMost = 10;
+/** People who are notified of a card, where none of those for whom the agent acts may decide. */
+const notifiedMost = 10;
+
+/** Call that takes files elsewhere. */
+export interface Carrier {
+  readonly carried?: readonly Stamp[];
+}
+
+type Asker = Pick<ToolContext, "agent" | "roomId" | "thread" | "taint"> & Carrier;
+
+/** Services by which people are asked. */
+export interface AskServices {
+  readonly botUserId: UserId;
+  readonly clock: Clock;
+  readonly operations: Operations;
+  readonly rights: Rights;
+  readonly rooms: Rooms;
+}
+
+/** How people are asked whether an operation may be carried out. */
+interface Asking {
+  readonly question: Question;
+  /** The card, and whatever else is said. */
+  readonly outbox: readonly OutboxDraft[];
+  /** Entry for the agent's ephemeris. */
+  readonly told: Element;
+}
+
+/** Those in a room who may decide what agents ask. */
+async function approversIn(roomId: RoomId, { rooms, rights }: { rooms: Rooms; rights: Rights }): Promise<UserId[]> {
+  const humans = await rooms.humans(roomId);
+  const levels = await Promise.all(humans.map((human) => rights.of(human)));
+  return humans.filter((_, index) => includesLevel(levels[index] ?? "none", "operate"));
+}
+
+/** Finds out whom to ask, and how; or why nobody can be asked. */
+export async function askPeople(
+  services: AskServices,
+  call: OperationCall,
+  asker: Asker,
+  { reason: because, wall }: Pick<AskVerdict, "reason" | "wall">,
+): Promise<Asking | { readonly refusal: string }> {
+  const { agent, roomId } = asker;
+  const { id, expiresAt, parked } = await services.operations.reserve({ agent: agent.name, roomId });
+  if (parked >= parkedMost) {
+    return { refusal: `${because}, and ${parked} turns of this conversation already wait for an approval` };
+  }
+  const place = await placeOf(services, call, asker);
+  if (!place) return { refusal: `${because}, and nobody may approve it, neither here nor in a control room` };
+  const { card, approvers, from, speaks } = place;
+  const now = services.clock.now();
+  const theirs = approvers.filter((person) => call.requesters.includes(person));
+  const question: CardQuestion = {
+    ...call,
+    input: call.input as Record<string, unknown>,
+    id,
+    reason: because,
+    taint: asker.taint,
+    carried: asker.carried ?? [],
+    approvers,
+    notified: theirs.length > 0 ? theirs : approvers.slice(0, notifiedMost),
+    expiresAt,
+    from,
+    thread: from === undefined ? asker.thread : undefined,
+  };
+  const where = from === undefined ? "by people in this room" : "by those who run this bridge";
+  return {
+    question: {
+      id,
+      askedBecause: because,
+      askedWall: wall?.place,
+      expiresAt,
+      cardRoom: card.roomId,
+      cardKey: card.key,
+    },
+    outbox: [...approvalCard(card, question), ...(from && speaks ? askedElsewhere(id, call, asker) : [])],
+    told: systemEvent(
+      now,
+      `Operation ${id}, ${call.tool} (call ${call.callId}), waits until ${eventTime(expiresAt)} for approval ${where}: ${because}. The turn goes on when they have decided.`,
+    ),
+  };
+}
+
+interface CardPlace {
+  readonly card: Card;
+  readonly approvers: readonly UserId[];
+  /** Where the agent asks from, if the card is in another room. */
+  readonly from: string | undefined;
+  /** There is a room, in which what is said is not encrypted. */
+  readonly speaks: boolean;
+}
+
+/** The conversation's room where somebody in it may decide, or else the control room. */
+async function placeOf(
+  { botUserId, rights, rooms }: AskServices,
+  { key }: OperationCall,
+  { agent, roomId }: Asker,
+): Promise<CardPlace | undefined> {
+  const cardKey = digest("card", key);
+  const speaks = roomId !== HOME && !(await isEncrypted(roomId, rooms));
+  const here = speaks ? await approversIn(roomId, { rooms, rights }) : [];
+  if (here.length > 0) {
+    return { card: { key: cardKey, roomId, sender: agent.userId }, approvers: here, from: undefined, speaks };
+  }
+  const control = await rooms.controlRoom();
+  const admins = control === undefined ? [] : await approversIn(control, { rooms, rights });
+  if (control === undefined || admins.length === 0) return undefined;
+  const from = `${agent.displayName} (${agent.userId}), ${roomId === HOME ? "by itself" : `in ${roomId}`}`;
+  return { card: { key: cardKey, roomId: control, sender: botUserId }, approvers: admins, from, speaks };
+}
+
+function askedElsewhere(id: number, { key }: OperationCall, { agent, roomId, thread }: Asker) {
+  const text = `Nobody here may approve what I am about to do (operation ${id}): I have asked those who run this bridge.`;
+  const sender = agent.userId;
+  return utter({ sender, roomId, text, thread, notice: true, key: digest("asked elsewhere", key) });
+}
+
+/** The card that was sent for an operation; undefined where nobody was asked. */
+export function cardOf({ agent, cardKey, cardRoom, roomId }: Operation, botUserId: UserId): Card | undefined {
+  if (cardKey === null || cardRoom === null) return undefined;
+  const sender = cardRoom === roomId ? agentUserId(agent, splitUserId(botUserId).server) : botUserId;
+  return { key: cardKey, roomId: cardRoom, sender };
+}
+
+/** Makes the last edit of an operation's card when it has ended. A card that was denied says so already. */
+export function cardOutcome(
+  operation: Operation,
+  { state, error }: { readonly state: OperationState; readonly error?: string },
+  botUserId: UserId,
+): OutboxDraft[] {
+  const card = cardOf(operation, botUserId);
+  const { decision, decidedBy: by, id, tool, summary } = operation;
+  const told = state === "expired" || (state === "refused" && decision !== "approved");
+  if (!card || told || state === "asked" || state === "running") return [];
+  return [outcomeOfCard(card, { id, tool, summary, state, by, because: error })];
+}

@@ -1,0 +1,32 @@
+import type { ThreadPlace } from "../../adapters/matrix/relation.ts";
+import type { RoomId, UserId } from "../../base/lib/ids.ts";
+import type { Agent } from "../../domain/agents/agent.ts";
+import type { Stamp } from "../../domain/files/stamp.ts";
+import type { ToolContext } from "./tool.ts";
+
+/** Where a call comes from, and for whom it is made. */
+export interface Origin {
+  readonly agent: Agent;
+  /** The conversation's room, '' at home. */
+  readonly roomId: RoomId;
+  readonly thread: ThreadPlace | undefined;
+  /** Stays equal however often the call is run. */
+  readonly key: string;
+  /** Root of the chain of turns, as `WakeDraft` has it. */
+  readonly chain: string;
+  readonly by: "model" | "person";
+  readonly requesters: readonly UserId[];
+  /** Who lends their level, where those it is done for do not have what it needs. */
+  readonly approvedBy?: UserId;
+  /** See `Actor`. */
+  readonly approved?: readonly Stamp[] | undefined;
+  /** Sources that those who will read the result have been shown already; see `History.mayReadAll`. */
+  readonly sources: readonly RoomId[];
+  /** Untrusted texts among that; see `untrusted`. */
+  readonly taint: readonly string[];
+  /** Number of the todo that it is done for. */
+  readonly todo?: number | undefined;
+  readonly signal: AbortSignal;
+  /** As `ToolContext` has it; without it, the call is a person's. */
+  readonly delegate?: ToolContext["delegate"];
+}

@@ -1,0 +1,31 @@
+import { visible } from "../../base/lmml/visible.ts";
+
+/** Longer runs of blanks are shown as a count: no indentation needs so many. */
+const blanksMost = 40;
+const blankLinesMost = 3;
+/** Longer lines are broken: in a block of code people would have to scroll to their ends. */
+const widthMost = 160;
+
+// The blank pattern of Braille is no space by its name, but shows nothing.
+const blank = String.raw`[^\S\n]|\u2800`;
+const blankRun = new RegExp(`(?:${blank}){${blanksMost + 1},}`, "g");
+const blankLines = new RegExp(`^(?:(?:${blank})*\n){${blankLinesMost + 1},}`, "gm");
+const widePieces = new RegExp(`.{1,${widthMost}}`, "gsu");
+
+/** Text from elsewhere, so that nobody who looks through it misses a part: all of it can be seen, and blanks take no room. */
+export const shownText = (text: string): string =>
+  visible(text)
+    .replace(blankLines, (lines) => `‹${lines.split("\n").length - 1} blank lines›\n`)
+    .replace(blankRun, (run) => `‹${run.length} blanks›`)
+    .split("\n")
+    .map((line) => (line.length > widthMost ? (line.match(widePieces) ?? []).join("\n↪ ") : line))
+    .join("\n");
+
+/** The first and the last lines of a text that has more than `most` of them. */
+export function endsOf(text: string, most: number): string {
+  const lines = text.split("\n");
+  if (lines.length <= most) return text;
+  const head = Math.ceil(most / 2);
+  const tail = lines.length - Math.floor(most / 2);
+  return [...lines.slice(0, head), `‹${tail - head} lines are left out here›`, ...lines.slice(tail)].join("\n");
+}

@@ -1,0 +1,274 @@
+import type { Database } from "../../adapters/database/connection.ts";
+import type { Clock } from "../../base/lib/clock.ts";
+import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
+import { memo } from "../../base/lib/memo.ts";
+import { blank, Repeats } from "../../base/lib/repeats.ts";
+import type { Element } from "../../base/lmml/element.ts";
+import { lasting } from "../../base/lmml/render.ts";
+import { logLimitOf } from "../../base/prompt/cacheable.ts";
+import { fromStored } from "../../base/prompt/stored.ts";
+import { timelineElement } from "../../base/prompt/timeline.ts";
+import type { RoomView, World } from "../../base/prompt/types.ts";
+import type { Agent } from "../../domain/agents/agent.ts";
+import { type Desks, seatOf } from "../../domain/desk/desk.ts";
+import type { Rights } from "../../domain/rights/rights.ts";
+import { quotedIn, speakersIn, type Trust, trustedAmong, untrusted } from "../../domain/rights/trust.ts";
+import type { StoredEvent } from "../../domain/tables/events.ts";
+import { type EntryRow, type Seen, Sights, type Surroundings, surroundings } from "../../domain/tables/sight.ts";
+import type { LogState } from "../../domain/tables/steps.ts";
+import type { TakenWake, Turn } from "../../domain/tables/turns.ts";
+import { modeIn } from "../operations/gate.ts";
+import { blankedElement } from "./blanked.ts";
+import type { Guides } from "./guides.ts";
+import { scrolledHistories } from "./histories.ts";
+import { advance, type LogItem, saidIn } from "./log.ts";
+import { type CarriedMedia, mediaOf } from "./media.ts";
+import { nameGiversOf, roomViews } from "./room-views.ts";
+import { timelineEntry } from "./timeline.ts";
+
+/** Rooms that are shown; the number of those beyond is said. */
+const roomsShown = 10;
+const shownPerRoom = 60;
+/** A log is cut by its characters: this many events, or entries, do not fit into a usual one. */
+const loggedMost = 200;
+const membersShown = 50;
+const ephemerisShown = 50;
+
+/** World that a step shows, and what that means for walls and for the next turn. */
+export interface Sight {
+  readonly world: World;
+  readonly sources: readonly RoomId[];
+  /** Untrusted texts in it; see `untrusted`. */
+  readonly taint: readonly string[];
+  /** Place of the newest event of the conversation's room that is shown. */
+  readonly seen: number;
+  /** The newest of them that somebody else sent and the agent had not seen. */
+  readonly unread: EventId | undefined;
+  readonly media: CarriedMedia;
+  readonly audience: readonly UserId[];
+  /** See `Seen`. */
+  readonly emptied: boolean;
+  readonly changes: number;
+  /** To be remembered for the conversation's next render. */
+  readonly log: LogState | undefined;
+}
+
+/** Puts together what a conversation of an agent may see. */
+export class View {
+  readonly #database: Database;
+  readonly #sights: Sights;
+  readonly #desks: Desks;
+  readonly #guides: Guides;
+  readonly #clock: Clock;
+  readonly serverName: string;
+  readonly #rights: Rights;
+  readonly #trust: Trust;
+  readonly #defaultModel: () => string;
+  /** Before this, an agent without `reloadEphemeris` remembers nothing. */
+  readonly #startedAt: Date;
+
+  constructor(
+    database: Database,
+    options: {
+      readonly clock: Clock;
+      readonly serverName: string;
+      readonly rights: Rights;
+      readonly botUserId: UserId;
+      readonly defaultModel: () => string;
+      readonly desks: Desks;
+      readonly guides: Guides;
+    },
+  ) {
+    this.#database = database;
+    this.#sights = new Sights(database);
+    this.#desks = options.desks;
+    this.#guides = options.guides;
+    this.#clock = options.clock;
+    this.serverName = options.serverName;
+    this.#rights = options.rights;
+    this.#trust = options;
+    this.#defaultModel = options.defaultModel;
+    this.#startedAt = options.clock.now();
+  }
+
+  /** Where an agent works, and for whom, with what of that is untrusted text. */
+  async surroundings(
+    agent: Agent,
+    roomId: RoomId,
+    userIds: readonly UserId[],
+  ): Promise<Surroundings & { readonly taint: readonly string[] }> {
+    const { people, ...room } = await surroundings(this.#database, roomId, userIds);
+    const trusted = await trustedAmong(userIds, agent, this.#trust);
+    return {
+      ...room,
+      people: people.map((person) => (trusted.has(person.userId) ? person : { ...person, displayName: null })),
+      taint: await untrusted(room.namedBy === null ? [] : [room.namedBy], agent, this.#trust),
+    };
+  }
+
+  modelOf(agent: Agent): string {
+    return agent.settings.model ?? this.#defaultModel();
+  }
+
+  async of(
+    agent: Agent,
+    turn: Turn,
+    wakes: readonly TakenWake[],
+    entries: readonly Element[],
+    reminders: readonly string[],
+    base: number | undefined,
+  ): Promise<Sight> {
+    const { settings } = agent;
+    const logged = settings.layout === "cacheable";
+    const most = logged ? loggedMost : undefined;
+    const taken = wakes.map((wake) => wake.eventId).filter((id) => id !== null);
+    const seat = seatOf(agent, turn.roomId);
+    const seen = await this.#sights.see({
+      ...seat,
+      turnId: turn.id,
+      always: taken,
+      first: [...this.#rights.admins, agent.userId],
+      since: settings.reloadEphemeris ? null : this.#startedAt,
+      rooms: roomsShown,
+      eventsPerRoom: most ?? shownPerRoom,
+      membersPerRoom: membersShown,
+      entries: most ?? ephemerisShown,
+      logged,
+      base,
+      reading: { ...this.#desks.reading(agent), folders: this.#guides.folders(agent.name) },
+    });
+    const desk = await this.#desks.lay(agent, seen.desk);
+    const rooms = roomViews(seen, {
+      userId: agent.userId,
+      here: turn.roomId,
+      taken,
+      admins: this.#rights.admins,
+      trusted: await trustedAmong(nameGiversOf(seen, agent.userId), agent, this.#trust),
+    });
+    const isNew = ({ sender, position, eventId }: StoredEvent) =>
+      sender !== agent.userId && (position > rooms.seenBefore || taken.includes(eventId));
+    const { todos } = seen;
+    const made = withoutRedacted({ entries, todos, ephemeris: seen.ephemeris.map(elementOf) }, seen.redacted);
+    const histories = await scrolledHistories(this.#desks.past, seat, rooms.views, desk.changes);
+    const speakers = speakersIn([...rooms.views, ...histories]);
+    const before = [
+      ...seen.rooms.flatMap(({ namedBy }) => namedBy ?? []),
+      ...quotedIn(seen.events, [agent.userId, this.#trust.botUserId]),
+      ...seen.ownTaint,
+      ...[...seen.ephemeris, ...seen.todos].flatMap(({ taint }) => taint),
+    ];
+    const sight: Sight = {
+      audience: seen.audience,
+      emptied: seen.emptied,
+      changes: seen.changes,
+      log: undefined,
+      sources: [
+        turn.roomId,
+        ...rooms.views.filter((room) => !room.closed).map((room) => room.roomId),
+        ...seen.todos.flatMap((todo) => todo.sources),
+        ...desk.sources,
+      ],
+      taint: await untrusted([...speakers, ...desk.taint, ...before], agent, this.#trust),
+      seen: rooms.here.at(-1)?.position ?? 0,
+      unread: rooms.here.findLast(isNew)?.eventId,
+      media: mediaOf(rooms.here, isNew),
+      world: {
+        conversation: turn.roomId,
+        serverName: this.serverName,
+        now: this.#clock.now(),
+        timeZone: settings.timeZone,
+        agent: {
+          userId: agent.userId,
+          model: this.modelOf(agent),
+          systemPrompt: settings.systemPrompt,
+          postPrompt: settings.postPrompt,
+          wakeUpTimerSeconds: agent.wakeUpTimerSeconds,
+          mode: modeIn(agent, seen.mode),
+          persona: desk.persona,
+          scratchpad: desk.scratchpad,
+        },
+        guides: this.#guides.of(agent, seen.desk.files),
+        systemAdmins: this.#rights.admins,
+        rooms: histories,
+        log: [],
+        roomsLeftOut: Math.max(0, (seen.rooms[0]?.total ?? 0) - seen.rooms.length),
+        ephemeris: made.ephemeris,
+        ephemerisLines: seen.ephemerisLines,
+        ephemerisWindow: desk.changes.get("ephemeris"),
+        windows: desk.windows,
+        turn: {
+          id: turn.number,
+          reason: turn.reason,
+          at: turn.startedAt,
+          before: seen.lastTurnAt ?? undefined,
+          entries: made.entries,
+        },
+        todos: made.todos,
+        reminders,
+        charsMax: settings.approxContextCharsMax,
+      },
+    };
+    if (!logged) return sight;
+    const items = this.#logItems(seen, rooms.views, turn.roomId, made.ephemeris);
+    const { pieces, next } = advance(seen.log ?? { from: {}, marks: [] }, items, {
+      turnId: turn.id,
+      here: turn.roomId,
+      charsMax: settings.approxContextCharsMax,
+      // Further steps are appended to what was shown: the log is cut for good between turns.
+      max: base === undefined ? logLimitOf(sight.world) : Number.POSITIVE_INFINITY,
+      full: fullSources(seen),
+    });
+    return { ...sight, log: next, world: { ...sight.world, log: pieces } };
+  }
+
+  /** An action appears once: what the agent said stands in the rooms, not also as a call. */
+  #logItems(
+    { events, ephemeris }: Seen,
+    rooms: readonly RoomView[],
+    here: RoomId,
+    entries: readonly Element[],
+  ): LogItem[] {
+    const open = rooms.filter((room) => !room.closed);
+    const fresh = new Set(open.find((room) => room.roomId === here)?.newEvents.map(({ eventId }) => eventId));
+    const said = saidIn(entries, new Set(open.map((room) => room.roomId)));
+    return [
+      ...events.map((event) => ({
+        source: event.roomId,
+        position: event.position,
+        arrivedAt: event.receivedAt,
+        element: timelineElement(timelineEntry(event), this.serverName),
+        fresh: fresh.has(event.eventId),
+      })),
+      ...ephemeris.flatMap(({ id, at }, index) => {
+        const element = entries[index];
+        if (!element || said.has(element.attributes.id)) return [];
+        return [{ source: "ephemeris" as const, position: id, arrivedAt: at, element, fresh: false }];
+      }),
+    ];
+  }
+}
+
+/**
+ * What the turn has made that may repeat words that were redacted since it began; see `blankRepetitions`, which may come
+ * only after this look.
+ */
+function withoutRedacted<
+  Made extends Pick<Seen, "todos"> & { readonly entries: readonly Element[]; readonly ephemeris: readonly Element[] },
+>(made: Made, redacted: Seen["redacted"]): Made {
+  if (redacted.length === 0) return made;
+  const repeats = new Repeats(redacted);
+  const blanked = (elements: readonly Element[]) => elements.map((one) => blankedElement(one, repeats));
+  const todos = made.todos.map((todo) => (repeats.in(todo.name) ? { ...todo, name: blank } : todo));
+  return { ...made, entries: blanked(made.entries), ephemeris: blanked(made.ephemeris), todos };
+}
+
+/** Sources of which as much was read as ever is. */
+const fullSources = ({ events, ephemeris }: Seen): ReadonlySet<RoomId | "ephemeris"> =>
+  new Set([
+    ...[...Map.groupBy(events, ({ roomId }) => roomId)].flatMap(([roomId, { length }]) =>
+      length >= loggedMost ? [roomId] : [],
+    ),
+    ...(ephemeris.length >= loggedMost ? (["ephemeris"] as const) : []),
+  ]);
+
+const elementOf = memo(({ entry }: EntryRow) => lasting(fromStored(entry)));

@@ -1,0 +1,60 @@
+import {
+  lastTextSpeaks,
+  nobodyHeardYou,
+  oneCallAtATime,
+  onlyFunctionsSpeak,
+  thinkBeforeCalling,
+} from "../../base/prompt/reminders.ts";
+import type { Agent } from "../../domain/agents/agent.ts";
+import type { AgentSettings } from "../../domain/agents/settings.ts";
+import type { Turn } from "../../domain/tables/turns.ts";
+import { awaitMedia, imagesFor } from "./images.ts";
+import type { Mind } from "./mind.ts";
+import { addAudience, addSources, addTaint, type Frame } from "./state.ts";
+import { Thread } from "./thread.ts";
+
+/** The agent itself at work in a turn: each step shows it its world as it is then. */
+export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
+  const { settings } = agent;
+  const exchange = new Thread(settings);
+  const entries: Frame["entries"] = [];
+  return {
+    subAgent: undefined,
+    get model() {
+      return mind.view.modelOf(agent);
+    },
+    tools: undefined,
+    delegates: undefined,
+    todo: undefined,
+    exchange,
+    entries,
+    callPrefix: `fc${turn.number}`,
+    calls: 0,
+    async look(state, n, wakes) {
+      const reminders = [
+        settings.answer === "tool" ? onlyFunctionsSpeak : lastTextSpeaks,
+        ...callReminders(settings),
+        ...(state.reminded ? [nobodyHeardYou] : []),
+      ];
+      const view = () => mind.view.of(agent, turn, wakes, entries, reminders, exchange.base);
+      let sight = await view();
+      if (await awaitMedia(state, sight.media.pending)) sight = await view();
+      addSources(state, sight.sources);
+      addAudience(state, sight.audience);
+      state.changes = sight.changes;
+      addTaint(state, sight.taint);
+      if (sight.unread !== undefined && !state.read) {
+        state.read = true;
+        mind.onRead(agent, turn.roomId, sight.unread, () => state.spoke);
+      }
+      const prompt = exchange.next(n, sight, await imagesFor(state, sight.media));
+      return { prompt, seen: sight.seen, log: sight.log, audience: sight.audience };
+    },
+  };
+}
+
+/** How an agent's flags have it make its calls; its sub-agents' as well. */
+export const callReminders = ({ agentFlags }: AgentSettings): string[] => [
+  ...(agentFlags.includes("PreventFunctionCallsWithoutThoughts") ? [thinkBeforeCalling] : []),
+  ...(agentFlags.includes("PreventParallelFunctionCalls") ? [oneCallAtATime] : []),
+];

@@ -1,0 +1,175 @@
+import type { Json } from "../../adapters/database/connection.ts";
+import type { Clock } from "../../base/lib/clock.ts";
+import { RetryError } from "../../base/lib/errors.ts";
+import type { Conversation } from "../../base/lib/ids.ts";
+import type { OperationRecord } from "../../domain/tables/operation-record.ts";
+import type { Queued } from "../../domain/tables/outbox.ts";
+import type { PendingRender } from "../../domain/tables/renders.ts";
+import { RequestChanged, type Step, type StepCommit, Unheard } from "../../domain/tables/steps.ts";
+import type { Turn, Turns } from "../../domain/tables/turns.ts";
+import { SomebodyCame } from "./interruption.ts";
+
+/** An unwell database is brought again what it did not take, after this time. */
+const againAfterMs = 1_000;
+
+/**
+ * The steps of one turn, in order. What was finished before is handed back instead of being done again; what is
+ * finished now is written with all that follows from it.
+ */
+export class Journal {
+  readonly #turns: Turns;
+  readonly #turn: Turn;
+  readonly #written: Map<number, Step>;
+  readonly #onQueued: (queued: Queued) => void;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+  readonly #held: JournalEntry[] = [];
+  #next = 0;
+
+  /** `onQueued` is told what a step has to send, once it is written; `signal`: nobody waits for that any more. */
+  constructor(
+    turns: Turns,
+    turn: Turn,
+    written: readonly Step[],
+    { onQueued, clock, signal }: { onQueued: (queued: Queued) => void; clock: Clock; signal: AbortSignal },
+  ) {
+    this.#turns = turns;
+    this.#onQueued = onQueued;
+    this.#clock = clock;
+    this.#signal = signal;
+    this.#turn = turn;
+    this.#written = new Map(written.map((step) => [step.n, step]));
+  }
+
+  /** The next step is finished already: what came since was not shown in it. */
+  get replays(): boolean {
+    return this.#written.get(this.#next)?.state === "done";
+  }
+
+  /** Begins behind the last finished step of this name, where there is one. Returns what was kept of it. */
+  beginBehind<Result>(name: string): Result | undefined {
+    const last = [...this.#written.values()].findLast((step) => step.name === name && step.state === "done");
+    if (!last) return undefined;
+    this.#next = last.n + 1;
+    return last.result as Result;
+  }
+
+  /** How many steps there are so far. */
+  get length(): number {
+    return this.#next;
+  }
+
+  /** Passes over steps that are part of one that is finished. */
+  skip(count: number): void {
+    this.#next += count;
+  }
+
+  /** How many steps are part of step `n`, which is about to be finished: all behind it, also those that were not come to again. */
+  partsOf(n: number): number {
+    this.#next = Math.max(this.#next, ...[...this.#written.keys()].map((written) => written + 1));
+    return this.#next - n - 1;
+  }
+
+  /** The next step, with its result where it is finished already. */
+  take<Result>(name: string): TakenStep<Result> {
+    const n = this.#next++;
+    const step = this.#written.get(n);
+    if (step && step.name !== name) {
+      throw new Error(
+        `turn ${this.#turn.id}: step ${n} was ${step.name} and is now ${name}; the turn cannot be continued`,
+      );
+    }
+    return {
+      n,
+      name,
+      state: step?.state,
+      done: step?.state === "done" ? (step.result as Result) : undefined,
+    };
+  }
+
+  begin({ n, name }: TakenStep<unknown>, operation: OperationRecord): Promise<void> {
+    return this.#turns.begin(this.#turn, n, name, operation);
+  }
+
+  /** Keeps a finished step to be written with the next one, where nothing is done between the two. */
+  hold(step: JournalEntry): void {
+    this.#held.push(step);
+  }
+
+  /**
+   * Returns the agent's conversations that wait, where the step ends the turn. Throws `Fenced`; and `SomebodyCame` once
+   * it has written, in place of what would be heard by somebody who may not, that it was not said.
+   */
+  commit(step: JournalEntry): Promise<Conversation[]> {
+    return this.#write([...this.#held.splice(0), step]);
+  }
+
+  /** Writes what is held, where what it was to be written with does not come. Throws `Fenced`. */
+  async flush(): Promise<void> {
+    if (this.#held.length > 0) await this.#write(this.#held.splice(0));
+  }
+
+  async #write(entries: readonly JournalEntry[]): Promise<Conversation[]> {
+    try {
+      return await this.#commit(entries);
+    } catch (error) {
+      // Steps that are done already are written, and those who have asked are told.
+      if (error instanceof RequestChanged && entries.length > 1) await this.#commit(entries.slice(0, -1));
+      if (!(error instanceof Unheard)) throw error;
+      await this.#commit(entries, unsaid);
+      throw new SomebodyCame(error.message);
+    }
+  }
+
+  async #commit(entries: readonly JournalEntry[], writtenAs = asWritten): Promise<Conversation[]> {
+    const write = async () => this.#turns.commit(this.#turn, ...(await Promise.all(entries.map(writtenAs))));
+    const { queued, waiting } = await this.#insist(write);
+    if (queued) this.#onQueued(queued);
+    return waiting;
+  }
+
+  /**
+   * A finished step was paid for, and may have changed the world: it is kept here for as long as the database is
+   * unwell.
+   */
+  async #insist<Result>(write: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      try {
+        return await write();
+      } catch (error) {
+        if (!(error instanceof RetryError) || this.#signal.aborted) throw error;
+        await this.#clock.sleep(againAfterMs, this.#signal).catch(() => {});
+      }
+    }
+  }
+}
+
+/** A step whose turn it is. */
+export interface TakenStep<Result> {
+  readonly n: number;
+  readonly name: string;
+  /** State that was written of it before: see `Step`. */
+  readonly state: Step["state"] | undefined;
+  readonly done: Result | undefined;
+}
+
+export type JournalEntry = Omit<StepCommit, "result" | "render"> & {
+  readonly result: object;
+  readonly render?: PendingRender;
+  /** Step that is written instead where its outbox may not be heard. */
+  readonly unsaid?: Partial<Omit<StepCommit, "result">> & { readonly result: object };
+};
+
+const asWritten = async ({ render, unsaid: _, ...step }: JournalEntry): Promise<StepCommit> => ({
+  ...step,
+  result: step.result as Json,
+  render: await render?.take(),
+});
+
+/** The step as it is written where nothing of it may be said: the turn goes on. */
+const unsaid = async (entry: JournalEntry): Promise<StepCommit> => {
+  const step = await asWritten(entry);
+  if (!step.outbox?.length) return { ...step, ends: false };
+  const instead = entry.unsaid ?? {};
+  return { ...step, ...(instead as Partial<StepCommit>), outbox: [], ends: false };
+};

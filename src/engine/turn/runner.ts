@@ -1,0 +1,225 @@
+import type { Notifier } from "../../adapters/database/notify.ts";
+import { ModelError } from "../../adapters/model/failure.ts";
+import { messageOf, RetryError, UserError } from "../../base/lib/errors.ts";
+import type { Conversation } from "../../base/lib/ids.ts";
+import { HOME, type UserId } from "../../base/lib/ids.ts";
+import { about } from "../../base/lib/log.ts";
+import { functionResult, systemEvent } from "../../base/prompt/ephemeris.ts";
+import { toStored } from "../../base/prompt/stored.ts";
+import type { Agent } from "../../domain/agents/agent.ts";
+import { includesLevel, type Level } from "../../domain/rights/permissions.ts";
+import { utter } from "../../domain/speech/utter.ts";
+import type { OutboxDraft } from "../../domain/tables/outbox.ts";
+import { Fenced } from "../../domain/tables/steps.ts";
+import type { ClaimedTurn, OpenTurn, Turn } from "../../domain/tables/turns.ts";
+import { cardOutcome } from "../operations/asking.ts";
+import { asked, threadOf } from "./cause.ts";
+import { interrupted, Parked, ShuttingDown, Stopped } from "./interruption.ts";
+import type { Mind } from "./mind.ts";
+import { keyOf } from "./queue.ts";
+import { keyInTurn } from "./state.ts";
+import { workTurn } from "./turn.ts";
+
+type TurnOutcome = Parameters<Mind["onTurnEnded"]>[0];
+
+/** Runs the turns of this process, one at a time for each conversation. */
+export class TurnRunner {
+  readonly #mind: Mind;
+  readonly #notifier: Notifier;
+  readonly #onWaiting: (conversations: readonly Conversation[]) => void;
+  readonly #running = new Map<
+    string,
+    { readonly turn: Turn; readonly controller: AbortController; readonly ended: Promise<void> }
+  >();
+  #closing = false;
+
+  /** `onWaiting` hears of conversations that could not be worked on before and can be now. */
+  constructor(mind: Mind, notifier: Notifier, onWaiting: (conversations: readonly Conversation[]) => void) {
+    this.#mind = mind;
+    this.#notifier = notifier;
+    this.#onWaiting = onWaiting;
+    notifier.on("stop", (keys) => void this.#hearOfStops(keys));
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /**
+   * Does what there is to do in a conversation: at most one turn. Returns whether that is done: a process that ends
+   * leaves it to another, and one whose database is unwell tries it again. Never throws for what one turn meets.
+   */
+  async run(conversation: Conversation): Promise<boolean> {
+    const { directory, turns } = this.#mind;
+    const known = await directory.known(conversation.agent);
+    if (!known) return true;
+    if (this.#closing) return false;
+    const turn = await turns.claim(conversation, known.settings.maxConcurrentTurns);
+    if (turn === "elsewhere") return this.#pass(conversation);
+    if (typeof turn === "string") return true;
+    const agent = directory.complete(turn.record);
+    if (this.#closing) return false;
+    const controller = new AbortController();
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    this.#running.set(keyOf(conversation), { turn, controller, ended });
+    const hideWork = this.#mind.showWork(agent, conversation.roomId);
+    const started = this.#mind.clock.monotonic();
+    let outcome: TurnOutcome = "left";
+    const subject = { agent: agent.name, room: turn.roomId, turn: turn.number };
+    try {
+      outcome = await about(subject, () => this.#work(agent, turn, controller.signal));
+      return outcome !== "left";
+    } finally {
+      const milliseconds = this.#mind.clock.monotonic() - started;
+      about(subject, () => this.#mind.log.debug({ outcome, milliseconds }, "the turn is over"));
+      this.#mind.onTurnEnded(outcome, milliseconds);
+      hideWork();
+      this.#running.delete(keyOf(conversation));
+      resolve();
+    }
+  }
+
+  /**
+   * Ends at once what the conversation is working on, wherever it runs, and what it waits for; with `which`, these of its
+   * turns. Returns those that were ended.
+   */
+  async stop(conversation: Conversation, by: string, which = (_turn: OpenTurn) => true): Promise<OpenTurn[]> {
+    const { botUserId, clock, operations, onOutbox, turns } = this.#mind;
+    const [open, under] = await Promise.all([turns.open(conversation), operations.open(conversation)]);
+    const meant = open.filter(which);
+    const why = `stopped by ${by}`;
+    for (const turn of meant) {
+      const ended = under.filter(({ turnId }) => turnId === turn.id);
+      const outbox = ended.flatMap((operation) =>
+        cardOutcome(operation, { state: "interrupted", error: why }, botUserId),
+      );
+      const results = ended.flatMap(({ callId, subAgent }) =>
+        callId === null ? [] : { entry: toStored(functionResult(callId, interrupted(why))), subAgent },
+      );
+      const end = { entry: toStored(systemEvent(clock.now(), `Turn ${turn.number} was ${why}.`)), subAgent: null };
+      await turns.close(turn, "cancelled", why, { outbox, ephemeris: [end, ...results] });
+      onOutbox(outbox.map((draft) => draft.roomId));
+      if (turn.state !== "running") continue;
+      this.#abort(keyOf(conversation));
+      this.#notifier.tell("stop", [keyOf(conversation)]);
+    }
+    return meant;
+  }
+
+  /**
+   * Stops turns for a person's command or reaction, and what people's commands have the agent do. Those for whom it is
+   * done may stop it, and those who may operate. Returns false if there was nothing.
+   * @throws UserError where there is something, and the person may stop nothing of it
+   */
+  async stopFor(conversation: Conversation, { userId, level }: { userId: UserId; level: Level }): Promise<boolean> {
+    const left: (readonly UserId[])[] = [];
+    const may = (requesters: readonly UserId[]): boolean => {
+      const allowed = requesters.includes(userId) || includesLevel(level, "operate");
+      if (!allowed) left.push(requesters);
+      return allowed;
+    };
+    const commands = this.#mind.underWay.stop(conversation, userId, (requester) => may([requester]));
+    const turns = await this.stop(conversation, userId, ({ requesters }) => may(requesters));
+    if (commands > 0 || turns.length > 0) return true;
+    if (left.length === 0) return false;
+    const others = [...new Set(left.flat())].join(", ") || "others";
+    throw new UserError(`This is done for ${others}. To stop it you need the right to operate; you have: ${level}.`);
+  }
+
+  /** Lets running turns end by themselves for `graceMs`, then leaves them to whoever comes next. */
+  async close(graceMs: number): Promise<void> {
+    this.#closing = true;
+    const ended = Promise.all([...this.#running.values()].map((running) => running.ended));
+    const patience = new AbortController();
+    await Promise.race([ended, this.#mind.clock.sleep(graceMs, patience.signal).catch(() => {})]);
+    patience.abort();
+    for (const { controller } of this.#running.values()) controller.abort(new ShuttingDown("the process ends"));
+    await ended;
+  }
+
+  /** Tells the process that works in the conversation of what came there: its turn may end without having seen it. */
+  async #pass(conversation: Conversation): Promise<boolean> {
+    const open = await this.#mind.turns.open(conversation);
+    const running = open.find(({ state }) => state === "running");
+    if (running) this.#notifier.tell("turns", [running.runner, conversation.agent, conversation.roomId]);
+    return running !== undefined;
+  }
+
+  #abort(key: string): void {
+    this.#running.get(key)?.controller.abort(new Stopped("the turn was stopped"));
+  }
+
+  /** Stops of another process; where word may have been missed, the rows tell. */
+  async #hearOfStops(keys: readonly string[] | undefined): Promise<void> {
+    if (keys) return keys.forEach((key) => void this.#abort(key));
+    for (const [key, { turn }] of this.#running) {
+      const open = await this.#mind.turns.open(turn).catch(() => [{ ...turn, state: "running" }]);
+      if (!open.some(({ id, state }) => id === turn.id && state === "running")) this.#abort(key);
+    }
+  }
+
+  async #work(agent: Agent, turn: ClaimedTurn, signal: AbortSignal): Promise<TurnOutcome> {
+    const { epoch, reason, requesters } = turn;
+    this.#mind.log.debug({ reason, requesters, epoch }, "a turn begins");
+    try {
+      this.#onWaiting(await workTurn(this.#mind, agent, turn, signal));
+      return "done";
+    } catch (error) {
+      if (error instanceof ShuttingDown) return "left";
+      if (error instanceof RetryError) {
+        this.#mind.log.warn(`the turn is left open, and goes on later: ${messageOf(error)}`);
+        return "left";
+      }
+      if (error instanceof Parked) {
+        this.#onWaiting(error.waiting);
+        return "parked";
+      }
+      await this.#fail(agent, turn, error);
+      return error instanceof Fenced || error instanceof Stopped ? "stopped" : "failed";
+    }
+  }
+
+  async #fail(agent: Agent, turn: Turn, error: unknown): Promise<void> {
+    const { log } = this.#mind;
+    if (error instanceof Fenced || error instanceof Stopped) {
+      log.info(messageOf(error));
+    } else {
+      log.error({ err: error }, "the turn failed");
+      const outbox = await this.#apology(agent, turn, error);
+      await this.#mind.turns.close(turn, "failed", messageOf(error), { outbox });
+      this.#mind.onOutbox([turn.roomId]);
+      this.#tellOperators(agent, turn, error);
+    }
+    this.#onWaiting(await this.#mind.turns.waiting(agent.name));
+  }
+
+  /** A bug is told each time, trouble with the model once an hour. */
+  #tellOperators(agent: Agent, turn: Turn, error: unknown): void {
+    const { clock, tellOperators } = this.#mind;
+    const what = `Turn ${turn.number} of ${agent.userId} failed`;
+    if (error instanceof ModelError) {
+      const hour = clock.now().toISOString().slice(0, 13);
+      tellOperators(`${what}. The model is ${error.kind}: ${error.message}`, `model ${error.kind} ${hour}`);
+    } else {
+      tellOperators(`${what}, by a bug: ${messageOf(error)}. The log has more.`, keyInTurn("failed", agent, turn));
+    }
+  }
+
+  /** One short notice to those who asked; what went wrong is the operator's business. */
+  async #apology(agent: Agent, turn: Turn, error: unknown): Promise<OutboxDraft[]> {
+    const wakes = await this.#mind.turns.absorb(turn, { more: false });
+    if (!asked(wakes) || turn.roomId === HOME) return [];
+    const unavailable = error instanceof ModelError;
+    const text = unavailable
+      ? "I cannot think right now: my model does not answer. Please ask me again in a while."
+      : "Something went wrong while I was working on this. Those who run this bridge can read about it in its log.";
+    return utter({
+      sender: agent.userId,
+      roomId: turn.roomId,
+      text,
+      thread: threadOf(wakes),
+      notice: true,
+      key: keyInTurn("apology", agent, turn),
+    });
+  }
+}

@@ -1,0 +1,183 @@
+import type { ToolCall } from "../../adapters/model/types.ts";
+import type { Conversation } from "../../base/lib/ids.ts";
+import { digest, HOME } from "../../base/lib/ids.ts";
+import type { Element } from "../../base/lmml/element.ts";
+import { functionCall, thought } from "../../base/prompt/ephemeris.ts";
+import { toStored } from "../../base/prompt/stored.ts";
+import type { Draft } from "../../domain/speech/draft.ts";
+import { silencedIn } from "../../domain/speech/speaking.ts";
+import { utter } from "../../domain/speech/utter.ts";
+import type { OutboxDraft } from "../../domain/tables/outbox.ts";
+import type { TakenWake } from "../../domain/tables/turns.ts";
+import { parametersOf } from "../operations/operation.ts";
+import { asked, requesters, threadOf } from "./cause.ts";
+import { textsOf } from "./exchange.ts";
+import { ShuttingDown, SomebodyCame } from "./interruption.ts";
+import { confessSilence } from "./silence.ts";
+import { announce, callId, keyOfStep, type TurnState } from "./state.ts";
+import { takeNotes } from "./wake-notes.ts";
+
+/** Record of a model call in the journal: the turn goes on from it as if the call had just been made. */
+export interface Thinking {
+  readonly at: string;
+  readonly text: string;
+  readonly thought: string;
+  readonly calls: readonly ToolCall[];
+  /** Number of the first call, of those that it has made, from 1. */
+  readonly firstCall: number;
+  /** Wakes whose notes it was shown first. */
+  readonly told?: readonly number[];
+  /** There is nothing more that it wants to do. */
+  readonly ends: boolean;
+  /** See `TurnState`. */
+  readonly changes?: number | undefined;
+  /** It was not said: somebody came meanwhile. */
+  readonly unsaid?: boolean;
+}
+
+/** Asks the model what to do next; a call that is in the journal is not made again. */
+export async function think(
+  state: TurnState,
+  wakes: readonly TakenWake[],
+): Promise<{ thinking: Thinking; waiting: Conversation[] }> {
+  const { mind, agent, turn, journal, frame } = state;
+  const { clock, log, model, renders, toolbox } = mind;
+  const { settings } = agent;
+  const own = frame.subAgent === undefined;
+  const step = journal.take<Thinking>("model");
+  if (step.done) {
+    if (step.done.unsaid) throw new SomebodyCame("somebody came while the agent thought");
+    state.changes = step.done.changes ?? state.changes;
+    if (own) takeNotes(state, wakes, step.done.told ?? []);
+    remember(state, step.done, entriesOf(state, step.done));
+    return { thinking: step.done, waiting: [] };
+  }
+  const { ids: told, notes } = takeNotes(state, own ? wakes : []);
+  const { prompt, seen, log: shownLog, audience } = await frame.look(state, step.n, wakes);
+  const tools = toolbox.offer(agent, frame.tools);
+  const conversation = digest("session", turn.agent, turn.roomId, ...(own ? [] : [frame.subAgent ?? ""]));
+  const sent = mind.prefixes.measure(conversation, [tools.text, ...prompt.messages.flatMap(textsOf)]);
+  const shown = renders.keepSoon({
+    turnId: turn.id,
+    n: step.n,
+    ...prompt.kept,
+    tools: tools.text,
+    toolset: tools.hash,
+    subAgent: frame.subAgent ?? null,
+  });
+  const draft = own ? draftOf(state, wakes, step.n) : undefined;
+  const answering = model.complete(
+    {
+      model: frame.model,
+      temperature: settings.temperature,
+      messages: prompt.messages,
+      tools: tools.definitions,
+      parallelToolCalls: !settings.agentFlags.includes("PreventParallelFunctionCalls"),
+      sessionId: conversation,
+    },
+    {
+      key: `${turn.id}.${step.n}`,
+      turnId: turn.id,
+      agent,
+      roomId: turn.roomId,
+      requesters: requesters(wakes, agent.owner),
+    },
+    state.signal,
+    (arrival) => draft?.write(() => (arrival.calls ? "" : arrival.text)),
+  );
+  const completion = await answering.catch(async (error: unknown) => {
+    // Another process that goes on with the turn goes on with the draft.
+    if (!(error instanceof ShuttingDown)) await draft?.withdraw();
+    throw error;
+  });
+  const { text, thought: reasoning, milliseconds, reservation } = completion;
+  const calls = frame.exchange.unique(completion.toolCalls, step.n);
+  const names = calls.map(({ name }) => name);
+  const { subAgent } = frame;
+  log.debug({ subAgent, model: frame.model, milliseconds, ...completion.usage, calls: names }, "the model answered");
+  log.trace({ subAgent, thought: reasoning, text }, "what it thought");
+  const speech = own && settings.answer === "text" && calls.length === 0 ? await speak(state, text, wakes, step.n) : [];
+  const silent = own && asked(wakes) && !state.spoke && speech.length === 0;
+  const nothing = silent && state.wordless && text === "" && calls.length === 0;
+  const confession = nothing ? await confessSilence(state, wakes, step.n) : [];
+  const thinking: Thinking = {
+    at: clock.now().toISOString(),
+    text,
+    thought: reasoning,
+    calls,
+    firstCall: frame.calls + 1,
+    ...(told.length > 0 && { told }),
+    ends: calls.length === 0 && !(silent && !state.reminded),
+    changes: state.changes,
+  };
+  const entries = entriesOf(state, thinking);
+  const written = {
+    n: step.n,
+    name: "model",
+    result: thinking,
+    outbox: speech,
+    notices: [...confession, ...((await draft?.end()) ?? [])],
+    ephemeris: [...notes, ...entries].map(toStored),
+    subAgent,
+    render: shown,
+    usage: { ...completion.usage, ...sent, model: frame.model, milliseconds, reservation },
+    sources: state.sources,
+    audience,
+    taint: state.taint,
+    ...(seen !== undefined && { seen }),
+    log: shownLog,
+    ends: own && thinking.ends,
+    unsaid: { result: { ...thinking, ends: false, unsaid: true } },
+  };
+  const [first] = calls;
+  const goesOn = first !== undefined && toolbox.isImmediate(agent, first.name, frame.tools);
+  if (goesOn) journal.hold(written);
+  const waiting = goesOn ? [] : await journal.commit(written);
+  frame.exchange.answered(completion, calls);
+  remember(state, thinking, entries);
+  announce(state);
+  return { thinking, waiting };
+}
+
+const remember = ({ frame }: TurnState, thinking: Thinking, entries: readonly Element[]): void => {
+  frame.entries.push(...entries);
+  frame.calls += thinking.calls.length;
+};
+
+/** A step's thoughts and calls, as the agent is shown them. */
+const entriesOf = (state: TurnState, thinking: Thinking): Element[] => {
+  const at = new Date(thinking.at);
+  const thoughts = [thinking.thought, thinking.text].filter((text) => text !== "").map((text) => thought(at, text));
+  const calls = thinking.calls.map((call, index) =>
+    functionCall(callId(state, thinking.firstCall + index), call.name, parametersOf(call.arguments)),
+  );
+  return [...thoughts, ...calls];
+};
+
+/** People see the answer grow where the agent is so configured, and where it will be said. */
+const draftOf = (state: TurnState, wakes: readonly TakenWake[], n: number): Draft | undefined => {
+  const { agent, audience, mind, sources, turn } = state;
+  const { answer, streaming } = agent.settings;
+  if (!streaming || answer !== "text" || turn.roomId === HOME) return undefined;
+  const key = digest("draft", keyOfStep(state, n));
+  const made = { audience: audience ?? [], sources };
+  return mind.openDraft({ agent, roomId: turn.roomId, thread: threadOf(wakes), turn, key, ...made });
+};
+
+const speak = async (
+  state: TurnState,
+  text: string,
+  wakes: readonly TakenWake[],
+  n: number,
+): Promise<OutboxDraft[]> => {
+  const { agent, mind, turn } = state;
+  if (text === "" || turn.roomId === HOME) return [];
+  if (await silencedIn(turn.roomId, agent, mind.rooms)) return [];
+  return utter({
+    sender: agent.userId,
+    roomId: turn.roomId,
+    text,
+    thread: threadOf(wakes),
+    key: keyOfStep(state, n),
+  });
+};

@@ -1,0 +1,60 @@
+import type { ShownImage } from "../../adapters/model/images.ts";
+import type { RoomId } from "../../base/lib/ids.ts";
+import { layout } from "../../base/prompt/layout.ts";
+import { Told, updateOf } from "../../base/prompt/update.ts";
+import type { AgentSettings } from "../../domain/agents/settings.ts";
+import type { Sight } from "../sight/view.ts";
+import { Exchange, type StepPrompt } from "./exchange.ts";
+
+/**
+ * What the steps of one turn are sent. In the layout `cacheable` they are appended to the render of the first; there is
+ * a new render where that cannot be: something in it was redacted, a message that the turn works on was edited, other
+ * people are in the room, a wall has closed, or no more fits. In the layout `seed` every step has its own.
+ */
+export class Thread extends Exchange {
+  readonly #settings: AgentSettings;
+  /** For whom the render was made. */
+  #audience: string | undefined;
+  /** Rooms of which it shows more than that they are there. */
+  #open: ReadonlySet<RoomId> = new Set();
+  /** See `Sight`. */
+  #changes = 0;
+  #told = new Told();
+  /** Labels of the images that were shown. */
+  #images = new Set<string>();
+
+  constructor(settings: AgentSettings) {
+    super(settings.approxContextCharsMax);
+    this.#settings = settings;
+  }
+
+  /**
+   * Makes the messages of step `n`; `images` belong to what is new in the turn. Throws a UserError where the context is
+   * too small for anything.
+   */
+  next(n: number, sight: Sight, images: readonly ShownImage[]): StepPrompt {
+    const audience = sight.audience.join(" ");
+    const closed = sight.world.rooms.some((room) => room.closed && this.#open.has(room.roomId));
+    const isSame = this.#audience === audience && this.#changes === sight.changes;
+    if (this.#settings.layout === "cacheable" && isSame && !closed && !sight.emptied) {
+      const update = updateOf(sight.world, this.#told);
+      const fresh = images.filter(({ label }) => !this.#images.has(label));
+      const told = { role: "user", content: update?.text ?? "", images: fresh } as const;
+      const prompt = this.goOn(update || fresh.length > 0 ? told : undefined, update?.eventIds);
+      for (const { label } of prompt ? fresh : []) this.#images.add(label);
+      if (prompt) return prompt;
+    }
+    const { system, user, borders, eventIds } = layout(sight.world, this.#settings.layout);
+    this.#told = new Told();
+    this.#told.take(sight.world);
+    this.#images = new Set(images.map(({ label }) => label));
+    this.#open = new Set(sight.world.rooms.filter((room) => !room.closed).map((room) => room.roomId));
+    this.#audience = audience;
+    this.#changes = sight.changes;
+    const messages = [
+      { role: "system", content: system },
+      { role: "user", content: user, borders, images },
+    ] as const;
+    return this.begin(n, messages, eventIds);
+  }
+}

@@ -1,0 +1,249 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { loadConfig } from "../../../src/app/config/config.ts";
+
+let dir: string;
+let file: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "clevernet-config-"));
+  file = join(dir, "config.yaml");
+});
+afterEach(() => rm(dir, { recursive: true }));
+
+const minimal = `
+homeserver: { url: http://127.0.0.1:8008/, serverName: example.org }
+bridge: { url: http://127.0.0.1:9009 }
+database: { dir: data }
+model: { name: some/model }
+permissions: { "@you:example.org": admin }
+`;
+
+const load = async (yaml: string, env = {}) => {
+  await writeFile(file, yaml);
+  return loadConfig(file, env);
+};
+
+/** The lines with which it is refused, without the first, which names the file. */
+const refusal = async (yaml: string, env = {}): Promise<string[]> => {
+  try {
+    await load(yaml, env);
+  } catch (error) {
+    const [first, ...lines] = String(error).split("\n");
+    expect(first).toContain(file);
+    return lines.map((line) => line.trim());
+  }
+  throw new Error("it was accepted");
+};
+
+describe("configuration", () => {
+  it("fills in defaults and makes paths absolute", async () => {
+    expect(await load(minimal)).toEqual({
+      file: join(dir, "config.yaml"),
+      homeserver: { url: "http://127.0.0.1:8008", serverName: "example.org" },
+      bridge: { url: "http://127.0.0.1:9009", host: "127.0.0.1", port: 9009, instance: `${hostname()}:9009` },
+      registration: join(dir, "registration.yaml"),
+      database: { dir: join(dir, "data") },
+      model: { baseUrl: "https://openrouter.ai/api/v1", apiKey: undefined, name: "some/model" },
+      files: { quotaMegabytes: 256 },
+      media: { maxMegabytes: 16 },
+      permissions: { "@you:example.org": "admin" },
+      controlRoom: undefined,
+      agents: [],
+      logLevel: "info",
+      limits: { requester: 60, room: 120 },
+      budgets: {},
+      prices: {},
+      warnings: [],
+    });
+  });
+
+  it("takes the commented example", async () => {
+    const config = await loadConfig(join(import.meta.dirname, "../../../config.yaml"), {});
+    expect(config.agents).toMatchObject([{ name: "helper", owner: "@you:example.org", settings: { mode: "create" } }]);
+    expect(config.warnings).toEqual([]);
+  });
+
+  it("names the command that makes a missing file", async () => {
+    await expect(loadConfig(file, {})).rejects.toThrow(`npm run clevernet -- init --dir ${dir}`);
+  });
+
+  it("names line and column of a syntax error", async () => {
+    expect((await refusal("homeserver:\n  url: @you\n"))[0]).toMatch(/^line 2, column 8: .*reserved character @/);
+    expect((await refusal("a: *nowhere"))[0]).toContain("nowhere");
+  });
+
+  it("tells all mistakes at once, each with path, what was found and what is expected", async () => {
+    const lines = await refusal(`
+homeserver: { url: localhost, servername: example.org }
+bridge: { url: http://127.0.0.1:9009, port: 0 }
+database: { url: "mysql://you:pw@host/db" }
+model: {}
+permissions: { "@you:example.org": boss, "Mia Müller": admin, Mia: chat, "@*": use }
+controlRoom: "#control:example.org"
+logLevel: loud
+agents: { Helper: {}, helper: { mode: all }, "..": {} }
+databse: {}
+`);
+    expect(lines).toEqual([
+      'homeserver.url: found "localhost", expected a URL such as http://127.0.0.1:8008',
+      "homeserver.serverName: missing, expected the name behind the colon in user ids, such as example.org",
+      'homeserver: unknown key "servername", did you mean "serverName"?',
+      "bridge.port: found 0, expected a port from 1 to 65535",
+      "database.url: found a value not shown, expected postgres://USER:PASSWORD@HOST/DATABASE",
+      "model.name: missing, expected the name of a model, such as anthropic/claude-sonnet-4.5",
+      'permissions["@you:example.org"]: found "boss", expected one of none, chat, use, operate, admin',
+      expect.stringMatching(/^permissions\["Mia Müller"\]: not an actor, expected a full user id/),
+      expect.stringMatching(/^permissions.Mia: not an actor/),
+      expect.stringMatching(/^permissions\["@\*"\]: not an actor/),
+      expect.stringMatching(/^controlRoom: found "#control:example.org", expected a room id/),
+      expect.stringMatching(/^agents.Helper: expected an agent's name/),
+      'agents.helper.mode: found "all", expected one of none, read, create, update, delete',
+      expect.stringMatching(/^agents\[".."\]: expected an agent's name/),
+      expect.stringMatching(/^logLevel: found "loud", expected one of trace/),
+      'unknown key "databse", did you mean "database"?',
+    ]);
+  });
+
+  it("names what is wrong with budgets and prices", async () => {
+    const lines = await refusal(`${minimal}
+budgets:
+  bridge: { tokens: -1 }
+  agents: { Helper: { usd: 1 } }
+  rooms: { "*": { euro: 1 } }
+  requesters: { "@you:example.org": 5 }
+prices: { some/model: { prompt: 3 } }
+`);
+    expect(lines).toEqual([
+      "budgets.bridge.tokens: found -1, expected a whole number of tokens, 0 or more",
+      'budgets.agents.Helper: expected an agent\'s name, or "*" for each',
+      expect.stringMatching(/^budgets.rooms\["\*"\]: unknown key "euro"/),
+      'budgets.requesters["@you:example.org"]: found 5, expected settings (tokens, usd)',
+      'prices["some/model"].completion: missing, expected US dollars per million tokens, 0 or more',
+    ]);
+  });
+
+  it.each(["", "- a list", "text"])("refuses %j as a whole", async (yaml) => {
+    expect((await refusal(yaml))[0]).toContain("expected settings (homeserver, bridge");
+  });
+
+  it("wants exactly one database", async () => {
+    const withDatabase = (database: string) => minimal.replace("{ dir: data }", database);
+    const expected = "expected exactly one of dir (a folder for the embedded database) and url or urlFile";
+    expect((await refusal(withDatabase("{}")))[0]).toContain(`database.url: missing, ${expected}`);
+    expect((await refusal(withDatabase('{ dir: a, url: "postgres://h/d" }')))[0]).toContain(expected);
+    expect((await load(withDatabase('{ url: "postgresql://u:p@h/d" }'))).database).toEqual({
+      url: "postgresql://u:p@h/d",
+    });
+  });
+
+  describe("secrets", () => {
+    const withKey = (key: string) => minimal.replace("name: some/model", `name: some/model, ${key}`);
+
+    it("come from a file beside the configuration, without the line break at its end", async () => {
+      await writeFile(join(dir, "model.key"), "sk-123\n");
+      expect((await load(withKey("apiKeyFile: model.key"))).model.apiKey).toBe("sk-123");
+    });
+
+    it("come from the environment, also within a value", async () => {
+      const env = { KEY: "sk-123", PGPASSWORD: "secret" };
+      const yaml = withKey(`apiKey: "\${KEY}"`).replace("dir: data", `url: "postgres://u:\${PGPASSWORD}@h/d"`);
+      expect(await load(yaml, env)).toMatchObject({
+        model: { apiKey: "sk-123" },
+        database: { url: "postgres://u:secret@h/d" },
+      });
+    });
+
+    it("are missed by the name of their variable, once", async () => {
+      const line = "model.apiKey: the environment variable KEY is not set: set it, or write the value itself";
+      expect(await refusal(withKey(`apiKey: "\${KEY}"`))).toEqual([line]);
+      expect(await refusal(withKey(`apiKey: "\${KEY}"`), { KEY: "" })).toEqual([line]);
+    });
+
+    it("are missed by the path of their file, once", async () => {
+      const yaml = withKey("apiKeyFile: none.key").replace("dir: data", "urlFile: none.url");
+      const lines = await refusal(yaml);
+      expect(lines).toHaveLength(2);
+      expect(lines[0]).toContain(`model.apiKeyFile: ${join(dir, "none.key")} cannot be read`);
+      expect(lines[1]).toContain(`database.urlFile: ${join(dir, "none.url")} cannot be read`);
+      await writeFile(join(dir, "empty.key"), "\n");
+      expect((await refusal(withKey("apiKeyFile: empty.key")))[0]).toContain("empty.key is empty");
+    });
+
+    it("are given once, as a value or as a file", async () => {
+      expect(await refusal(withKey("apiKey: a, apiKeyFile: b"))).toEqual([
+        "model: found both apiKey and apiKeyFile, expected one of them",
+      ]);
+    });
+
+    it.each(["sk-123\nsk-456\n", "sk-123 # mine", "sk-\u{201c}123"])(
+      "are refused unseen where no header takes them: %j",
+      async (key) => {
+        await writeFile(join(dir, "model.key"), key);
+        const [line, ...more] = await refusal(withKey("apiKeyFile: model.key"));
+        expect(line).toMatch(/^model.apiKey: found a value not shown, expected a key of one line/);
+        expect([line, ...more].join()).not.toContain("sk-");
+      },
+    );
+
+    it("in files are found where they are no good", async () => {
+      await writeFile(join(dir, "database.url"), "mysql://u:hunter2@h/d");
+      expect(await refusal(minimal.replace("dir: data", "urlFile: database.url"))).toEqual([
+        "database.url: found a value not shown, expected postgres://USER:PASSWORD@HOST/DATABASE",
+      ]);
+    });
+
+    it("are never repeated in a message", async () => {
+      const yaml = withKey("apiKey: [sk-123], apikey: sk-456").replace("dir: data", "url: hunter2");
+      expect((await refusal(yaml)).join()).not.toMatch(/sk-|hunter2/);
+    });
+  });
+
+  describe("permissions", () => {
+    const withPermissions = (permissions: string) => minimal.replace('{ "@you:example.org": admin }', permissions);
+
+    it("may be empty, with a warning that nobody may do anything", async () => {
+      for (const nobody of ["{}", "{ example.org: none }"]) {
+        expect((await load(withPermissions(nobody))).warnings[0]).toMatch(/^permissions: nobody may do anything/);
+      }
+    });
+
+    it("take user ids, patterns, homeservers and rooms", async () => {
+      const all = '{ "@*:example.org": chat, example.org: chat, "localhost:8448": none, "!id:example.org": use }';
+      expect(Object.keys((await load(withPermissions(all))).permissions)).toHaveLength(4);
+    });
+  });
+
+  describe("agents", () => {
+    it("belong to the first admin who is named in full, unless an owner is named", async () => {
+      const yaml = minimal.replace(
+        '"@you:example.org": admin',
+        '"@*:b.org": admin, "@a:b.org": use, "@c:b.org": admin',
+      );
+      const { agents } = await load(`${yaml}\nagents: { one: {}, two: { owner: "@mia:example.org" } }`);
+      expect(agents.map(({ name, owner }) => [name, owner])).toEqual([
+        ["one", "@c:b.org"],
+        ["two", "@mia:example.org"],
+      ]);
+    });
+
+    it("need an owner when nobody is admin", async () => {
+      const yaml = minimal.replace("admin", "chat");
+      expect((await refusal(`${yaml}\nagents: { one: {} }`))[0]).toMatch(/^agents.one.owner: missing, expected a full/);
+      const { agents } = await load(`${yaml}\nagents: { one: { owner: "@mia:example.org" } }`);
+      expect(agents).toHaveLength(1);
+    });
+
+    it("have persona and owner apart from their settings", async () => {
+      const { agents } = await load(`${minimal}\nagents: { one: { persona: I am one., displayName: One } }`);
+      expect(agents[0]).toMatchObject({ persona: "I am one.", settings: { displayName: "One" } });
+      expect(agents[0]?.settings).not.toHaveProperty("persona");
+    });
+
+    it("keep what looks like an environment variable in their prompts", async () => {
+      const { agents } = await load(`${minimal}\nagents: { one: { systemPrompt: "Write \${HOME}" } }`, { HOME: "x" });
+      expect(agents[0]?.settings.systemPrompt).toBe(`Write \${HOME}`);
+    });
+  });
+});

@@ -1,0 +1,42 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { guideTitle } from "../../../src/base/prompt/chat-interface.ts";
+import { layout as layoutAs } from "../../../src/base/prompt/layout.ts";
+import type { World } from "../../../src/base/prompt/types.ts";
+import { busyWorld, exampleWorld } from "../../base/prompt/worlds.ts";
+
+const layout = (world: World) => layoutAs(world, "seed");
+
+const guide = readFileSync(new URL("../../../src/app/shipped/guides/clevernet.md", import.meta.url), "utf8");
+
+test("the guide is short enough to be read in every step", () => {
+  expect(guide.length).toBeGreaterThan(2_500);
+  expect(guide.length).toBeLessThan(5_000);
+});
+
+test("the guide needs no escaping", () => {
+  const { system } = layout({ ...exampleWorld, guides: [{ title: guideTitle("matrix.org"), text: guide }] });
+  expect(system).toContain(`<agentGuide title="Clevernet Matrix System on matrix.org">${guide}</agentGuide>`);
+});
+
+test("every name in the guide stands in what an agent is shown, or is a parameter of SendMessage", () => {
+  const window = {
+    windowId: "file_1",
+    srcType: "file" as const,
+    src: "agents:/a.txt",
+    contentType: "text/plain",
+    closed: false,
+    ...{ lines: 1, chars: 1, shown: "a", top: 1, truncated: false, raw: true, state: "normal" as const, pinned: false },
+    ...{ system: false, tainted: true, closesIn: 2, autorefresh: true, refreshable: true, queries: [] },
+  };
+  const { system, user } = layout({
+    ...busyWorld,
+    windows: [window],
+    agent: { ...busyWorld.agent, persona: exampleWorld.agent.persona, mode: "create" },
+  });
+  const cut = layout({ ...busyWorld, ephemeris: [], charsMax: 4_000, guides: [{ title: "t", text: guide.repeat(3) }] });
+  const shown = `${system}${user}${cut.system} timer content ‹U+202E›`;
+  const names = [...guide.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name);
+  expect(names.length).toBeGreaterThan(20);
+  expect(names.filter((name) => !shown.includes(name))).toEqual([]);
+});

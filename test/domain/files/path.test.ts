@@ -1,0 +1,79 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { UserError } from "../../../src/base/lib/errors.ts";
+import { visible } from "../../../src/base/lmml/visible.ts";
+import { formatPath, nameOf, parsePath, rootOf } from "../../../src/domain/files/path.ts";
+import { hostileText } from "../../support/hostile-text.ts";
+
+const clean = (text: string): string => formatPath(parsePath(text));
+
+describe("a path", () => {
+  it.each([
+    ["agents:/notes.txt", "agents:/notes.txt"],
+    ["  rooms:/!a:b/x  ", "rooms:/!a:b/x"],
+    ["agents:/a//b/./c/", "agents:/a/b/c"],
+    ["agents:/ a / b /", "agents:/a/b"],
+    ["agents:/", "agents:/"],
+    ["agents:", "agents:/"],
+    ["users:/@Ann:Example.org/Notes", "users:/@Ann:Example.org/Notes"],
+    ["agents:/a..b/...", "agents:/a..b/..."],
+    ["agents:/100%", "agents:/100%"],
+    ["agents:/caf\u0065\u0301", "agents:/caf\u00e9"],
+  ])("%j is %j", (text, expected) => expect(clean(text)).toBe(expected));
+
+  it("of an unknown share is answered with those that there are", () => {
+    expect(() => parsePath("files:/a")).toThrow(/Shares: agents, users, rooms, system\.$/);
+  });
+
+  it.each([
+    ["a parent folder", "agents:/a/../b"],
+    ["a parent folder at the end", "agents:/a/.."],
+    ["an encoded parent folder", "agents:/%2e%2e/b"],
+    ["an encoded slash", "agents:/a%2Fb"],
+    ["an encoded backslash", "agents:/a%5cb"],
+    ["an encoded NUL", "agents:/a%00"],
+    ["NUL", "agents:/a\0b"],
+    ["a backslash", "agents:/a\\b"],
+    ["a line break", "agents:/a\nb"],
+    ["a tab", "agents:/a\tb"],
+    ["half a character", "agents:/a\ud800"],
+    ["letters that run backwards", "agents:/a\u202egpj.exe"],
+    ["a letter without width", "agents:/pay\u200bpal"],
+    ["tag characters", "agents:/a\u{e0041}"],
+    ["no share", "/a/b"],
+    ["an unknown share", "files:/a"],
+    ["a share in capitals", "Agents:/a"],
+    ["a share without a slash", "agents:a"],
+    ["nothing", ""],
+    ["1,025 characters", `agents:/${"a".repeat(1_024)}`],
+    ["more bytes than an index holds", `agents:/${"世".repeat(1_000)}`],
+  ])("with %s is refused", (_, text) => expect(() => parsePath(text)).toThrow(UserError));
+
+  it("may have 1,024 characters", () => expect(clean(`agents:/${"a".repeat(1_023)}`)).toHaveLength(7 + 1_024));
+
+  it("that was read is read as itself, and is what it looks like", () => {
+    const parts = fc.array(fc.oneof(fc.constantFrom("", ".", "..", "a", "é", "e\u0301", "%2e", "\\"), hostileText));
+    fc.assert(
+      fc.property(parts, (some) => {
+        let path: string;
+        try {
+          path = clean(`agents:/${some.join("/")}`);
+        } catch (error) {
+          expect(error).toBeInstanceOf(UserError);
+          return;
+        }
+        expect(clean(path)).toBe(path);
+        expect(path.normalize("NFC")).toBe(path);
+        expect(visible(path)).toBe(path);
+        expect(path.split("/").slice(1)).not.toContain("..");
+        expect(path).not.toMatch(/[\\\0\n]|\/\/|[^:]\/$/);
+      }),
+    );
+  });
+
+  it("has a root and a name", () => {
+    expect(rootOf(parsePath("rooms:/!a:b/media/x.png"))).toBe("!a:b");
+    expect(nameOf(parsePath("rooms:/!a:b/media/x.png"))).toBe("x.png");
+    expect(rootOf(parsePath("rooms:/"))).toBe("");
+  });
+});

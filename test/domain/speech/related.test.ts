@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import type { EventId, RoomId } from "../../../src/base/lib/ids.ts";
+import { relatedIn } from "../../../src/domain/speech/related.ts";
+import type { StoredEvent } from "../../../src/domain/tables/events.ts";
+
+const room = "!room:test" as RoomId;
+const event = (eventId: string, roomId: string, thread?: string) =>
+  ({
+    eventId,
+    roomId,
+    type: "m.room.message",
+    stateKey: null,
+    sender: "@ann:test",
+    content: {
+      msgtype: "m.text",
+      body: "hello",
+      ...(thread && { "m.relates_to": { rel_type: "m.thread", event_id: thread } }),
+    },
+  }) as unknown as StoredEvent;
+const known = [event("$first", room), event("$inThread", room, "$first"), event("$elsewhere", "!other:test")];
+const events = { find: async (eventId: EventId) => known.find((one) => one.eventId === eventId) };
+
+describe("a message that another is to relate to", () => {
+  it("is the root of its thread where it stands in none", async () =>
+    expect(await relatedIn(room, "$first", events)).toEqual({ eventId: "$first", root: "$first" }));
+
+  it("stands in the thread of its root", async () =>
+    expect(await relatedIn(room, "$inThread", events)).toEqual({ eventId: "$inThread", root: "$first" }));
+
+  it("may be older than what is known", async () =>
+    expect(await relatedIn(room, "$old", events)).toEqual({ eventId: "$old", root: "$old" }));
+
+  it.each(["$elsewhere", "x", "$", `$${"a".repeat(300)}`])("is not %s", (named) =>
+    expect(relatedIn(room, named, events)).rejects.toThrow(`There is no message ${named} in the room ${room}`),
+  );
+});

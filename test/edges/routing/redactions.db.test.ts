@@ -1,0 +1,366 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { systemClock } from "../../../src/base/lib/clock.ts";
+import { digest, type EventId, HOME, type RoomId, type UserId } from "../../../src/base/lib/ids.ts";
+import { silentLog } from "../../../src/base/lib/log.ts";
+import { blank, printsOf } from "../../../src/base/lib/repeats.ts";
+import { render } from "../../../src/base/lmml/render.ts";
+import { functionCall, functionResult, systemEvent, thought } from "../../../src/base/prompt/ephemeris.ts";
+import type { AgentRow } from "../../../src/domain/tables/agents.ts";
+import { Events, type StoredEvent } from "../../../src/domain/tables/events.ts";
+import { Files } from "../../../src/domain/tables/files.ts";
+import { Knowledge } from "../../../src/domain/tables/knowledge.ts";
+import { Operations } from "../../../src/domain/tables/operations.ts";
+import { Outbox } from "../../../src/domain/tables/outbox.ts";
+import { RedactionMarks } from "../../../src/domain/tables/redaction-marks.ts";
+import { Renders } from "../../../src/domain/tables/renders.ts";
+import { ScheduleTable } from "../../../src/domain/tables/schedules.ts";
+import { Todos } from "../../../src/domain/tables/todos.ts";
+import { type Turn, Turns } from "../../../src/domain/tables/turns.ts";
+import { Windows } from "../../../src/domain/tables/windows.ts";
+import { WrittenFiles } from "../../../src/domain/tables/written-files.ts";
+import { blankRepetitions } from "../../../src/edges/routing/blanking.ts";
+import { RedactionKeeper } from "../../../src/edges/routing/redaction-keeper.ts";
+import { onEachDatabase } from "../../support/database.ts";
+import { eventually } from "../../support/poll.ts";
+import { addAgent, call, newKey, newRoom, settleEvent, wake } from "../../support/rows.ts";
+
+const secret = "The safe opens with 4711, then turn the wheel left";
+const repeated = `Ann says: ${secret}. I note that.`;
+const at = new Date("2026-01-01T12:00:00Z");
+
+onEachDatabase((database) => {
+  const events = () => new Events(database());
+  const marks = () => new RedactionMarks(database());
+  let roomId: RoomId;
+  let agent: AgentRow;
+  let event: StoredEvent;
+  let turns: Turns;
+  let turn: Turn;
+  beforeEach(async () => {
+    roomId = newRoom();
+    agent = await addAgent(database());
+    event = await settleEvent(database(), { roomId, content: { msgtype: "m.text", body: secret } });
+    turns = new Turns(database(), newKey());
+    turn = await begin(roomId);
+  });
+
+  const begin = async (room: RoomId, by = agent): Promise<Turn> => {
+    await wake(database(), { agent: by.name, roomId: room });
+    const claimed = await turns.claim({ agent: by.name, roomId: room }, 4);
+    if (typeof claimed === "string") throw new Error(`the conversation is ${claimed}`);
+    return claimed;
+  };
+  const parts = () => ({ events: events(), marks: marks(), files: new WrittenFiles(database()) });
+  const redact = async () => {
+    await events().redact(event.eventId, printsOf([secret], event.eventId));
+    const prints = printsOf([secret], event.eventId);
+    return blankRepetitions({ eventId: event.eventId, roomId, prints }, parts());
+  };
+  const entries = async (of: Turn) =>
+    (await database().sql`select entry from ephemeris where turn_id = ${of.id} order by n, part`).map(
+      ({ entry }) => entry,
+    );
+
+  describe("after a redaction", () => {
+    it("thoughts, calls and results that repeat its words are blanked, and nothing else is", async () => {
+      const said = [
+        thought(at, repeated),
+        functionCall("fc1.1", "FS_Write", { path: "rooms:/a.md", content: `${secret} & more`, version: 1 }),
+        functionResult("fc1.1", systemEvent(at, secret.slice(4))),
+        thought(at, "The safe opens. I will wait."),
+      ];
+      const key = newKey();
+      const operation = call({ key, summary: repeated, input: { path: "a.md", content: repeated, deep: [null, 1] } });
+      const result = {
+        text: repeated,
+        thought: "",
+        calls: [{ id: "1", name: "X", arguments: JSON.stringify({ a: secret }) }],
+      };
+      await turns.commit(turn, {
+        n: 0,
+        name: "model",
+        result,
+        ephemeris: said.map((one) => render(one)),
+        operations: [{ ...operation, state: "failed", result: repeated, error: repeated }],
+        subAgent: "planner",
+        ends: true,
+      });
+      await redact();
+      const [first, second, third, last] = await entries(turn);
+      expect(first).toBe(render(thought(at, blank)));
+      expect(second).toBe(
+        render(functionCall("fc1.1", "FS_Write", { path: "rooms:/a.md", content: blank, version: 1 })),
+      );
+      expect(third).toBe(render(functionResult("fc1.1", systemEvent(at, blank))));
+      expect(last).toBe(render(said[3] ?? thought(at, "")));
+      const [row] = await new Operations(database()).last({ agent: agent.name, roomId }, 1);
+      expect(row).toMatchObject({ summary: blank, result: blank, error: blank });
+      expect(row?.input).toEqual({ path: "a.md", content: blank, deep: [null, 1] });
+      const [step] = await database().sql`select result from steps where turn_id = ${turn.id}`;
+      expect(JSON.stringify(step)).not.toContain("4711");
+    });
+
+    it("a turn that is open keeps its journal until it has ended", async () => {
+      await turns.commit(turn, { n: 0, name: "model", result: { text: repeated } });
+      const { open } = await redact();
+      expect(open).toEqual([turn.id]);
+      expect(await turns.journal(turn)).toMatchObject([{ result: { text: repeated } }]);
+      await turns.commit(turn, {
+        n: 1,
+        name: "model",
+        result: {},
+        ephemeris: [render(thought(at, repeated))],
+        ends: true,
+      });
+      expect((await redact()).open).toEqual([]);
+      expect(await turns.journal(turn)).toMatchObject([{ result: { text: blank } }, {}]);
+      expect(await entries(turn)).toEqual([render(thought(at, blank))]);
+    });
+
+    it("todos, schedules, notes, windows and what is known are blanked or gone", async () => {
+      const place = { agent: agent.name, owner: agent.owner, here: roomId };
+      const sources = [roomId];
+      const todos = new Todos(database());
+      await todos.add(place, [repeated, "buy bread"], { key: newKey(), sources });
+      const schedules = new ScheduleTable(database());
+      const planned = { key: newKey(), agent: agent.name, roomId: HOME, cron: null, timeZone: "UTC", text: repeated };
+      await schedules.add({ ...planned, madeBy: agent.owner, sources, taint: [], nextAt: new Date("2099-01-01") });
+      const windows = new Windows(database());
+      const seat = { ...place, userId: agent.userId };
+      const draft = {
+        srcType: "search",
+        title: "t",
+        contentType: "text/plain",
+        content: null,
+        height: 9,
+        turnsLeft: 5,
+      } as const;
+      const opened = { ...draft, arguments: "", sources, taint: [], key: newKey() };
+      await windows.open(seat, { ...opened, src: "rooms:/", content: repeated });
+      await windows.open(seat, { ...opened, src: "users:/" });
+      const queries = JSON.stringify([{ query: "how does it open?", answer: repeated, version: 1 }]);
+      await database()
+        .sql`update windows set queries = ${queries}::text::jsonb where agent = ${agent.name} and src = 'users:/'`;
+      const knowledge = new Knowledge(database());
+      const origin = { agent: agent.name, wall: roomId, eventId: null };
+      await knowledge.keep(new Map([["fileChunk:a[0]", repeated]]), origin);
+      await redact();
+      expect((await todos.list(place)).map(({ name }) => name)).toEqual([blank, "buy bread"]);
+      expect((await schedules.find(planned.key))?.text).toBe(blank);
+      const left = await database().sql`select src, queries from windows where agent = ${agent.name}`;
+      expect([...left]).toEqual([
+        { src: "users:/", queries: [{ query: "how does it open?", answer: blank, version: 1 }] },
+      ]);
+      expect(await database().sql`select 1 from knowledge where agent = ${agent.name}`).toHaveLength(0);
+    });
+
+    it("a letter is blanked, with what its recipient made of it, though it never saw the room", async () => {
+      const other = await addAgent(database());
+      const key = newKey();
+      const letter = {
+        agent: other.name,
+        roomId: HOME,
+        reason: "mailbox",
+        key,
+        note: render(systemEvent(at, secret)),
+      } as const;
+      const told = { ...call({ key }), state: "done" } as const;
+      await turns.commit(turn, { n: 0, name: "x", result: {}, operations: [told], wakes: [letter] });
+      const theirs = await turns.claim({ agent: other.name, roomId: HOME }, 4);
+      if (typeof theirs === "string") throw new Error(theirs);
+      await turns.commit(theirs, {
+        n: 0,
+        name: "x",
+        result: {},
+        ephemeris: [render(thought(at, repeated))],
+        ends: true,
+      });
+      await redact();
+      expect(await entries(theirs)).toEqual([render(thought(at, blank))]);
+      const [row] = await database().sql`select note from wakes where key = ${key}`;
+      expect(row?.note).toBe(render(systemEvent(at, blank)));
+    });
+
+    it("lines of files that its turns have written are blanked, in every version; what others wrote stays", async () => {
+      const files = new Files(database());
+      const file = (path: string) => ({ share: "rooms", path: `/${roomId}/${path}` });
+      const write = (path: string, text: string, key: string, owner: UserId = agent.userId) =>
+        files.write({
+          ...file(path),
+          contentType: "text/markdown",
+          text,
+          owner,
+          key: digest(key, `rooms:/${roomId}/${path}`),
+        });
+      const [mine, own, theirs] = [newKey(), newKey(), newKey()];
+      await write("old.md", `Anns recipe\n${secret}`, theirs);
+      await database().sql`update files set updated_at = now() - interval '1 day' where path = ${file("old.md").path}`;
+      await turns.commit(turn, {
+        n: 0,
+        name: "x",
+        result: {},
+        operations: [mine, own].map((key) => ({ ...call({ key }), state: "done" })),
+      });
+      await write("notes.md", `# Notes\n${repeated}\nbuy bread\n`, mine);
+      await write("notes.md", `# Notes\n\n${repeated}\n`, own);
+      await write("theirs.md", repeated, theirs);
+      await write("old.md", `Anns recipe\n${secret}\n\nagain: ${secret}`, mine);
+      await redact();
+      const text = async (path: string) => (await files.read([file(path)]))[0]?.text;
+      expect(await text("notes.md")).toBe(`# Notes\n\n${blank}\n`);
+      expect((await files.version(file("notes.md"), 1))?.text).toBe(`# Notes\n${blank}\nbuy bread\n`);
+      expect(await text("theirs.md")).toBe(repeated);
+      expect(await text("old.md")).toBe(`Anns recipe\n${secret}\n\n${blank}`);
+    });
+
+    it("what an agent has said stays said, and is blanked where agents are shown it", async () => {
+      const key = newKey();
+      const draft = {
+        key,
+        roomId,
+        sender: agent.userId,
+        kind: "message",
+        content: { msgtype: "m.text", body: repeated },
+      } as const;
+      await turns.commit(turn, { n: 0, name: "x", result: {}, outbox: [draft], ends: true });
+      const content = { msgtype: "m.text", body: repeated, "org.clevernet.key": key };
+      const { eventId } = await settleEvent(
+        database(),
+        { roomId, sender: agent.userId, content },
+        { shownChars: 9, echoOf: key },
+      );
+      const foreign = await settleEvent(database(), { roomId, content });
+      const { outbox } = await redact();
+      expect(outbox).toEqual([]);
+      expect((await events().find(eventId))?.content).toEqual({ ...content, body: blank });
+      expect((await events().find(foreign.eventId))?.content).toEqual(content);
+      const [row] = await database().sql`select content from outbox where key = ${key}`;
+      expect(row?.content).toEqual({});
+    });
+
+    it("what a thoughts room was told is taken back", async () => {
+      const thoughts = newRoom();
+      const bot = "@clevernet:test" as UserId;
+      await database().sql`update agents set thoughts_room = ${thoughts} where name = ${agent.name}`;
+      await settleEvent(database(), { roomId: thoughts, sender: bot, content: { body: "all is well" } }, {});
+      const told = await settleEvent(database(), { roomId: thoughts, sender: bot, content: { body: repeated } }, {});
+      const { outbox } = await redact();
+      expect(outbox).toMatchObject([
+        { roomId: thoughts, sender: bot, kind: "withdrawal", content: { "m.relates_to": { event_id: told.eventId } } },
+      ]);
+      expect((await events().find(told.eventId))?.content).toEqual({});
+    });
+
+    it("renders of its turns are emptied where something in them was blanked, and only then", async () => {
+      const renders = new Renders(database());
+      const shown = { turnId: turn.id, n: 0, system: "s", prompt: "p", tools: "", toolset: "", subAgent: null };
+      await renders.keep({ ...shown, eventIds: [] });
+      await redact();
+      expect(await renders.of(turn.id, [])).toMatchObject([{ prompt: "p" }]);
+      await turns.commit(turn, { n: 1, name: "x", result: {}, ephemeris: [render(thought(at, repeated))] });
+      await redact();
+      expect(await renders.of(turn.id, [])).toMatchObject([{ prompt: "" }]);
+    });
+
+    it("a turn that never was shown its room, or had ended before, keeps what it said", async () => {
+      const elsewhere = await begin(newRoom(), await addAgent(database()));
+      for (const one of [turn, elsewhere])
+        await turns.commit(one, {
+          n: 0,
+          name: "x",
+          result: {},
+          ephemeris: [render(thought(at, repeated))],
+          ends: true,
+        });
+      await database().sql`update turns set ended_at = now() - interval '1 day' where id = ${turn.id}`;
+      await redact();
+      expect([await entries(turn), await entries(elsewhere)].flat()).toEqual(
+        Array(2).fill(render(thought(at, repeated))),
+      );
+    });
+  });
+
+  describe("an attachment that shows a turn", () => {
+    const file = (shows: readonly EventId[]) => {
+      const content = { name: "turn-1.md", text: `shown: ${secret}` };
+      return { key: newKey(), roomId, sender: agent.userId, kind: "file", content, shows } as const;
+    };
+
+    it("is taken back with an event that it shows, sent or not, and its text is gone", async () => {
+      const [sent, waiting, other] = [file([event.eventId]), file([event.eventId]), file(["$other" as EventId])];
+      await new Outbox(database()).add([sent, waiting, other]);
+      await new Outbox(database()).sent([{ key: sent.key, eventId: "$attached" as EventId }]);
+      const { shown } = await events().redact(event.eventId);
+      expect(shown.map(({ key }) => key).sort()).toEqual([sent.key, waiting.key].sort());
+      const rows = await database()
+        .sql`select key from outbox where room_id = ${roomId} and content::text like '%4711%'`;
+      expect(rows.map(({ key }) => key)).toEqual([other.key]);
+    });
+
+    it("is taken back where it shows what an agent made of the event", async () => {
+      const derived = file(["$other" as EventId]);
+      await new Outbox(database()).add([derived]);
+      const { outbox } = await redact();
+      expect(outbox).toMatchObject([{ kind: "withdrawal", about: derived.key, roomId, sender: agent.userId }]);
+    });
+
+    it("is not queued once an event that it shows is redacted", async () => {
+      await events().redact(event.eventId);
+      const late = file([event.eventId]);
+      await new Outbox(database()).add([late]);
+      expect(await new Outbox(database()).has(late.key)).toBe(false);
+    });
+  });
+
+  describe("the mark of a redaction", () => {
+    const prints = () => printsOf([secret], event.eventId);
+    const left = async () =>
+      (await database().sql`select 1 from redactions where event_id = ${event.eventId}`).length > 0;
+    const age = (by: string) =>
+      database()
+        .sql`update redactions set redacted_at = redacted_at - ${by}::interval, due_at = due_at - ${by}::interval
+        where event_id = ${event.eventId}`;
+
+    it("is made with the redaction, holds no words, and outlives a process that took it", async () => {
+      await events().redact(event.eventId, prints());
+      await events().redact(event.eventId, []);
+      const [row] = await database().sql`select * from redactions where event_id = ${event.eventId}`;
+      expect(row?.prints).toEqual(prints());
+      await age("1 year");
+      expect(await marks().take()).toMatchObject({ eventId: event.eventId });
+      expect(await marks().take()).not.toMatchObject({ eventId: event.eventId });
+      await age("1 year");
+      expect(await marks().take()).toMatchObject({ eventId: event.eventId });
+      await database().sql`delete from redactions where event_id = ${event.eventId}`;
+    });
+
+    it("stays until a minute has gone by, and turns that were open are over", async () => {
+      await events().redact(event.eventId, prints());
+      const mark = { eventId: event.eventId, roomId, prints: prints() };
+      await marks().putBack(mark, []);
+      expect(await left()).toBe(true);
+      await database().sql`update turns set started_at = started_at - interval '2 minutes' where id = ${turn.id}`;
+      await age("70 seconds");
+      await marks().putBack(mark, [turn.id]);
+      expect(await left()).toBe(true);
+      await marks().putBack(mark, []);
+      expect(await left()).toBe(false);
+    });
+
+    it("is worked on by the keeper, whichever process was to do it", async () => {
+      await turns.commit(turn, { n: 0, name: "x", result: {}, ephemeris: [render(thought(at, repeated))], ends: true });
+      await events().redact(event.eventId, prints());
+      const outbox = new Outbox(database());
+      const keeper = new RedactionKeeper({
+        ...parts(),
+        outbox,
+        clock: systemClock,
+        log: silentLog,
+        onOutbox: () => {},
+      });
+      keeper.start();
+      await eventually(async () => (await entries(turn))[0] === render(thought(at, blank)), { what: "the blanking" });
+      await keeper.stop();
+    });
+  });
+});

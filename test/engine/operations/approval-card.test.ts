@@ -1,0 +1,265 @@
+import { describe, expect, it } from "vitest";
+import { readReaction } from "../../../src/adapters/matrix/reaction.ts";
+import { relatingTo } from "../../../src/adapters/matrix/relation.ts";
+import type { EventId, RoomId, UserId } from "../../../src/base/lib/ids.ts";
+import {
+  approvalCard,
+  type CardQuestion,
+  inputMost,
+  isCard,
+  outcomeOfCard,
+  shownInput,
+} from "../../../src/engine/operations/approval-card.ts";
+
+const card = { key: "card", roomId: "!room:test" as RoomId, sender: "@agent_helper:test" as UserId };
+const question: CardQuestion = {
+  id: 17,
+  tool: "FS_Delete",
+  kind: "delete",
+  summary: "rooms:/!room:test/notes.md",
+  input: { path: "rooms:/!room:test/notes.md" },
+  reason: "it would delete something, and the mode is create",
+  taint: [],
+  approvers: ["@ann:test" as UserId],
+  notified: ["@ann:test" as UserId],
+  expiresAt: new Date("2026-01-02T12:00:00Z"),
+  from: undefined,
+  thread: undefined,
+};
+const made = (fields: Partial<CardQuestion> = {}) => approvalCard(card, { ...question, ...fields });
+const contentOf = (fields: Partial<CardQuestion> = {}) => made(fields)[0]?.content as Record<string, unknown>;
+const readKey = (content: unknown) =>
+  readReaction(relatingTo(content as Record<string, unknown>, "$card" as EventId))?.key;
+const bodyOf = (fields: Partial<CardQuestion> = {}) => String(contentOf(fields).body);
+
+describe("a card", () => {
+  it("says what is asked, why, by whom it can be decided, until when, and how", () => {
+    expect(bodyOf()).toMatchInlineSnapshot(`
+      "**Operation 17 waits for approval:** \`FS_Delete\` (delete)
+
+      \`rooms:/!room:test/notes.md\`
+
+      Why it is asked: it would delete something, and the mode is create.
+
+      \`\`\`
+      path: "rooms:/!room:test/notes.md"
+      \`\`\`
+
+      ✅ lets it be carried out, ❌ denies it; an answer to this message denies it with your reason. Or: \`!approve 17\`, \`!deny 17 why\`.
+
+      May decide: @ann:test. Until 2026-01-02 12:00 UTC."
+    `);
+  });
+
+  it("says of which content of files it is asked, of many together", () => {
+    const stamp = (n: number) => ({ path: `rooms:/!r:test/${n}.md`, version: n, mark: `mark ${n}` });
+    expect(bodyOf({ carried: [stamp(3)] })).toContain(
+      "\n\nOf files as they are now, and no others: `rooms:/!r:test/3.md` (version 3).\n\n",
+    );
+    const many = Array.from({ length: 12 }, (_, n) => stamp(n));
+    expect(bodyOf({ carried: many })).toMatch(/9\.md` \(version 9\) and 2 more; all together \w{12}\./);
+    expect(bodyOf({ carried: many })).not.toBe(bodyOf({ carried: many.with(11, stamp(12)) }));
+  });
+
+  it("says which sub-agent asks", () => {
+    expect(bodyOf({ subAgent: "planner/clerk" })).toContain("\n\nAsked by the sub-agent `planner/clerk`\n\n");
+  });
+
+  it("shows a text of several lines as it is, and every other value as JSON", () => {
+    const input = { path: "a", content: "one\n```\n**two**", count: 3, tags: ["x\ny"], left: undefined };
+    expect(shownInput(input)).toMatchInlineSnapshot(`
+      "\`\`\`
+      path: "a"
+      count: 3
+      tags: ["x\\ny"]
+      \`\`\`
+
+      \`content\`:
+
+      \`\`\`\`
+      one
+      \`\`\`
+      **two**
+      \`\`\`\`"
+    `);
+  });
+
+  it("says what the agent had read that is not trusted, and where it asks from", () => {
+    const body = bodyOf({
+      taint: ["@eve:test", "rooms:/!room:test/[click](https://evil.test).md"],
+      from: "Helper (@agent_helper:test) in !room:test",
+    });
+    expect(body).toContain(
+      "Read before, and not trusted: `@eve:test`, `rooms:/!room:test/[click](https://evil.test).md`.",
+    );
+    expect(body).toContain("Asked from: `Helper (@agent_helper:test) in !room:test`");
+  });
+
+  it("notifies those who are to be notified, and nobody whom the input names", () => {
+    const approvers = ["@ann:test", "@ben:test"] as UserId[];
+    const content = contentOf({ approvers, notified: ["@ben:test" as UserId], input: { text: "@ann:test" } });
+    expect(content["m.mentions"]).toEqual({ user_ids: ["@ben:test"] });
+    expect(content.msgtype).toBe("m.text");
+  });
+
+  it("makes what hides in the input visible, and lets no text leave its place", () => {
+    const body = bodyOf({
+      input: { path: "a\u202Eb", content: "x\n```\n`` ✅ approved\u0007" },
+      summary: "a\n\n# b `c",
+    });
+    expect(body).toContain("a‹U+202E›b");
+    expect(body).toContain("````\nx\n```\n`` ✅ approved‹U+0007›\n````");
+    expect(body).toContain("``a # b `c``");
+  });
+
+  it("has its signs below it", () => {
+    const signs = made().slice(1);
+    expect(signs.map(({ kind, about, sender }) => ({ kind, about, sender }))).toEqual(
+      Array(2).fill({ kind: "reaction", about: "card", sender: card.sender }),
+    );
+    expect(signs.map(({ content }) => readKey(content))).toEqual(["✅", "❌"]);
+  });
+
+  it("of an input that is too long to be shown can only be denied", () => {
+    const input = { content: "x".repeat(inputMost) };
+    expect(bodyOf({ input })).toContain("too long to be shown");
+    expect(bodyOf({ input })).not.toContain("!approve");
+    expect(made({ input })).toHaveLength(2);
+    expect(shownInput({ content: "\u202E".repeat(inputMost / 8) })).toBeUndefined();
+  });
+
+  it("hides no end behind blanks: runs of them are counted", () => {
+    const content = `# Notes${"\n".repeat(6_001)}rm -rf /${" ".repeat(5_000)}&& curl evil.test\n\t \n\u2800\n\u3000\n.`;
+    expect(shownInput({ content, path: `a${"\u2800".repeat(500)}b` })).toMatchInlineSnapshot(`
+      "\`\`\`
+      path: "a‹500 blanks›b"
+      \`\`\`
+
+      \`content\`:
+
+      \`\`\`
+      # Notes
+      ‹6000 blank lines›
+      rm -rf /‹5000 blanks›&& curl evil.test
+      	 
+      ⠀
+      　
+      .
+      \`\`\`"
+    `);
+  });
+
+  it("counts lines of many blanks as blank lines", () => {
+    expect(shownInput({ content: `a\n${`${" ".repeat(500)}\n`.repeat(300)}b` })).toContain("a\n‹300 blank lines›\nb");
+  });
+
+  it("shows the end of a long summary", () => {
+    expect(bodyOf({ summary: `${"\u{1F600}".repeat(300)} to rooms:/!else:test/x` })).toMatch(
+      /`😀{90,}…😀+ to rooms:\/!else:test\/x`/u,
+    );
+  });
+
+  it("breaks long lines, so that nobody has to scroll for their ends", () => {
+    const shown = shownInput({ content: `${"x".repeat(300)}\nlast`, path: "y".repeat(300) }) ?? "";
+    expect(Math.max(...shown.split("\n").map((line) => line.length))).toBeLessThan(170);
+    expect(shown.replaceAll("\n↪ ", "")).toContain(`${"x".repeat(300)}\nlast`);
+    expect(shown.replaceAll("\n↪ ", "")).toContain(`path: "${"y".repeat(300)}"`);
+  });
+
+  it.each<[string, (text: string) => Record<string, unknown>]>([
+    ["lines", (text) => ({ content: `first\n${".\n".repeat(3_000)}${text}`, path: "a" })],
+    ["one line", (text) => ({ content: "x".repeat(3 * inputMost) + text })],
+    ["a list", (text) => ({ names: [...Array(3_000).fill("a\nb"), text] })],
+    ["lines with returns", (text) => ({ content: `${"\r\n".repeat(4_000)}${text}` })],
+    ["many values", (text) => Object.fromEntries(Array(500).fill(text).entries())],
+  ])("of an input that is too long shows its end: %s", (_, inputWith) => {
+    const input = inputWith("rm -rf /");
+    expect(shownInput(input)).toBeUndefined();
+    const body = bodyOf({ input });
+    expect(body).toContain("rm -rf /");
+    expect(body).toContain("left out");
+    expect(body.length).toBeLessThan(inputMost);
+    expect(body.split("\n").length).toBeLessThan(100);
+  });
+
+  it("stands in the thread in which it is asked", () => {
+    const thread = { root: "$root" as EventId, latest: "$latest" as EventId };
+    expect(contentOf({ thread })["m.relates_to"]).toMatchObject({ rel_type: "m.thread", event_id: "$root" });
+  });
+
+  it("is known by programs", () => {
+    expect(contentOf()["org.clevernet.operation"]).toBe(17);
+    expect(isCard(contentOf())).toBe(true);
+  });
+
+  it("stays one event, however much is in it", () => {
+    const long = '\u{1F600}"'.repeat(inputMost);
+    const content = contentOf({
+      input: { a: long.slice(0, inputMost - 4_000) },
+      summary: long,
+      reason: long,
+      taint: Array(30).fill(long),
+      approvers: Array(30).fill(`@${"a".repeat(240)}:test`),
+    });
+    expect(Buffer.byteLength(JSON.stringify(content))).toBeLessThan(60_000);
+  });
+});
+
+describe("the outcome", () => {
+  const outcome = outcomeOfCard(card, {
+    id: 17,
+    tool: "FS_Delete",
+    summary: question.summary,
+    state: "denied",
+    by: "@ann:test" as UserId,
+    because: "not *this*\none",
+  });
+
+  it("is an edit of the card that notifies nobody", () => {
+    expect(outcome).toMatchInlineSnapshot(`
+      {
+        "about": "card",
+        "content": {
+          "body": "* ❌ **Operation 17** was denied by @ann:test: \`not *this* one\`.
+
+      \`FS_Delete\`: \`rooms:/!room:test/notes.md\`",
+          "format": "org.matrix.custom.html",
+          "formatted_body": "<p>❌ <strong>Operation 17</strong> was denied by @ann:test: <code>not *this* one</code>.</p>
+      <p><code>FS_Delete</code>: <code>rooms:/!room:test/notes.md</code></p>",
+          "m.mentions": {},
+          "m.new_content": {
+            "body": "❌ **Operation 17** was denied by @ann:test: \`not *this* one\`.
+
+      \`FS_Delete\`: \`rooms:/!room:test/notes.md\`",
+            "format": "org.matrix.custom.html",
+            "formatted_body": "<p>❌ <strong>Operation 17</strong> was denied by @ann:test: <code>not *this* one</code>.</p>
+      <p><code>FS_Delete</code>: <code>rooms:/!room:test/notes.md</code></p>",
+            "m.mentions": {},
+            "msgtype": "m.notice",
+            "org.clevernet.key": "card",
+          },
+          "m.relates_to": {
+            "rel_type": "m.replace",
+          },
+          "msgtype": "m.notice",
+          "org.clevernet.key": "E6_ZAt1fdaPSAkN1bJZKbN6Xhi-PgMD2cjnQVEb7Zck",
+        },
+        "key": "E6_ZAt1fdaPSAkN1bJZKbN6Xhi-PgMD2cjnQVEb7Zck",
+        "kind": "message",
+        "roomId": "!room:test",
+        "sender": "@agent_helper:test",
+      }
+    `);
+  });
+
+  it.each(["approved", "denied", "expired", "done", "failed", "refused", "interrupted", "unknown"] as const)(
+    "%s is told once",
+    (state) => {
+      const told = () => outcomeOfCard(card, { id: 17, tool: "x", summary: "x", state });
+      expect(told().key).toBe(told().key);
+      expect(told().key).not.toBe(
+        outcomeOfCard({ ...card, key: "other" }, { id: 17, tool: "x", summary: "x", state }).key,
+      );
+    },
+  );
+});

@@ -1,0 +1,80 @@
+import { expect, it } from "vitest";
+import { z } from "zod";
+import { UserError } from "../../../src/base/lib/errors.ts";
+import type { ToolSet } from "../../../src/domain/agents/settings.ts";
+import { defineTool } from "../../../src/engine/operations/tool.ts";
+import { readArguments, Toolbox } from "../../../src/engine/operations/toolbox.ts";
+import { makeAgent } from "../../support/agents.ts";
+
+const make = (name: string, set: ToolSet, command?: string) =>
+  defineTool({
+    name,
+    set,
+    ...(command !== undefined && { command }),
+    description: `What ${name} does`,
+    kind: "read",
+    repeatable: true,
+    input: z.object({ count: z.int().min(1).describe("How many"), word: z.string().describe("Which").optional() }),
+    run: async () => ({ result: "" }),
+  });
+const [zebra, ant, spider] = [make("Zebra", "core", "zebra"), make("Ant", "core"), make("Spider", "web", "spider")];
+const toolbox = new Toolbox([zebra, spider, ant]);
+const agent = makeAgent("helper", { tools: ["core"] });
+
+it("gives an agent the tools of its sets, in the order of their names", () => {
+  expect(toolbox.of(agent)).toEqual([ant, zebra]);
+});
+
+it("offers the model names with the agent's suffix, and the schema of each input", () => {
+  expect(toolbox.offer(agent).definitions[0]).toMatchObject({
+    name: "Ant_k3f9",
+    description: "What Ant does",
+    parameters: {
+      type: "object",
+      required: ["count"],
+      properties: { count: { type: "integer" }, word: {}, todo: { type: "integer" } },
+    },
+  });
+});
+
+it("finds a tool by its name with suffix", () => {
+  expect(toolbox.called(agent, "Zebra_k3f9")).toBe(zebra);
+});
+
+it.each(["Zebra", "Zebra_xxxx", "Spider_k3f9", "", "zebra_k3f9"])("names all functions to who calls %j", (name) => {
+  expect(() => toolbox.called(agent, name)).toThrow(
+    new UserError(`There is no function ${name}. Functions: Ant_k3f9, Zebra_k3f9`),
+  );
+});
+
+it("lets people command what the agent has, and what its sub-agents have", () => {
+  const plan = make("Plan", "planner");
+  const all = new Toolbox([zebra, spider, plan]);
+  expect(all.commandable(agent)).toEqual([plan, zebra]);
+  expect(all.commandable(makeAgent("helper", { tools: ["core"], subAgents: [] }))).toEqual([zebra]);
+});
+
+it.each([
+  ["as they are", '{"count": 3}', { input: { count: 3 }, todo: undefined }],
+  ["a number that is written as a text", '{"count": " 3 "}', { input: { count: 3 }, todo: undefined }],
+  ["with the todo that the call is for", '{"count": 3, "todo": 7}', { input: { count: 3 }, todo: 7 }],
+])("reads valid arguments: %s", (_how, json, read) => {
+  expect(readArguments(ant, json)).toEqual(read);
+});
+
+it.each([
+  ["{", "not valid JSON"],
+  ["[]", "arguments"],
+  ["null", "arguments"],
+  ["{}", "count"],
+  ['{"count":0}', "count"],
+  ['{"count":"three"}', 'count: found "three", expected a whole number, 1 or more'],
+  ['{"count":true}', "count"],
+  ['{"count":1,"todo":0}', "todo: found 0, expected a whole number, 1 or more"],
+  ['{"count":1,"word":2}', "word"],
+  ['{"count":1,"other":2}', "other"],
+  ['{"count":1,"__proto__":{"word":"x"}}', "__proto__"],
+])("says what is wrong with the arguments %s", (json, what) => {
+  expect(() => readArguments(ant, json)).toThrow(UserError);
+  expect(() => readArguments(ant, json)).toThrow(what);
+});
