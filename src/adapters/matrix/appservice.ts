@@ -1,6 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
 import http from "node:http";
-import type { Socket } from "node:net";
 import express, { type RequestHandler } from "express";
 import { AppService, AppServiceRegistration, Bridge, Logger, MembershipCache } from "matrix-appservice-bridge";
 import { afterIdling } from "../../base/lib/clock.ts";
@@ -14,7 +13,10 @@ import { limitLibraryRequests } from "./requests.ts";
 /** Synapse sends up to 100 events of 64 KB in one transaction, and retries a refusal of its size for ever. */
 const largestTransaction = "64mb";
 
-/** Longest time for the headers of a request, and for the body of one that shows no token; Node gives them minutes. */
+/**
+ * Longest time from the beginning of a connection to the end of a request's headers, and for the body of one that
+ * shows no token; Node gives them minutes.
+ */
 const headersMs = 5_000;
 const strangersBodyMs = 2_000;
 
@@ -129,7 +131,6 @@ class DurableAppService extends AppService {
 
   override listen(port: number, host: string, backlog: number): Promise<void> {
     const server = http.createServer({ headersTimeout: headersMs, connectionsCheckingInterval: 1_000 }, this.#app);
-    server.on("connection", endSilent);
     server.on("request", (request, response) => {
       this.#open.add(response);
       response.once("close", () => this.#open.delete(response));
@@ -166,14 +167,6 @@ class DurableAppService extends AppService {
     server.closeAllConnections();
     await closed;
   }
-}
-
-/** Ends a connection on which nothing comes: Node counts the time for headers from their first byte. */
-function endSilent(socket: Socket): void {
-  const forget = afterIdling(headersMs, () => {
-    if (socket.bytesRead === 0) socket.destroy();
-  });
-  socket.once("close", forget);
 }
 
 /** Ends the connection of a request that shows no token, if its body takes long. */

@@ -101,7 +101,7 @@ describe("a slow connection", () => {
       drip(["PUT /nowhere HTTP/1.1", ...withoutEnd], "x"),
     ]);
     expect(dripped.map(({ answer }) => answer.slice(0, 12))).toEqual([
-      "",
+      "HTTP/1.1 408",
       "HTTP/1.1 408",
       "HTTP/1.1 403",
       "HTTP/1.1 200",
