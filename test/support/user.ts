@@ -157,6 +157,11 @@ export class TestUser {
     );
   }
 
+  /** An event of a room, whole, as the homeserver has it. */
+  event(roomId: string, eventId: string): Promise<Content> {
+    return this.api("GET", `v3/rooms/${encodeURIComponent(roomId)}/event/${encodeURIComponent(eventId)}`);
+  }
+
   /** All messages of a room, oldest first, as the homeserver has them. */
   async messages(roomId: string): Promise<Message[]> {
     const path = `v3/rooms/${encodeURIComponent(roomId)}/messages`;

@@ -233,6 +233,8 @@ export async function wire({ live, registration, database, notifier, leases, log
     serverName,
     log,
     botUserId: client.botUserId,
+    clock,
+    reconcile: (userId, roomId) => reconciler.sweepUser(userId, roomId),
     sensors: mind.sensors,
     commands,
     approvals,

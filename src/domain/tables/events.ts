@@ -53,6 +53,17 @@ export interface Misfit {
 export const eventColumns = `e.seq, e.event_id as "eventId", e.room_id as "roomId", e.type, e.state_key as "stateKey", e.sender,
   e.sent_at as "sentAt", e.content, e.replaces, e.redacts, e.position, e.source, e.edited_at as "editedAt", e.media`;
 
+/** An agent, as its own events name it. */
+interface Speaker {
+  readonly name: string;
+  readonly userId: UserId;
+}
+
+/** Part of a statement: the room's events behind this one; each half has an index of its own. */
+const laterThan = (sql: Sql, { position, roomId }: StoredEvent) => sql`
+  select * from events where room_id = ${roomId} and position > ${position} and shown
+  union all select * from events where room_id = ${roomId} and position > ${position} and not shown`;
+
 /** Part of a statement: stores what is new, in the order given. */
 export const insertEvents = (sql: Sql, events: readonly IncomingEvent[], source: EventSource) => sql`
   insert into events (seq, event_id, room_id, type, state_key, sender, sent_at, content, replaces, redacts, position, source)
@@ -136,21 +147,27 @@ export class Events {
     return row?.position ?? undefined;
   }
 
-  /**
-   * Whether `agent` has answered somebody's later message in the room, or has spoken behind the event in a way that this
-   * database does not remember: it is an older copy that goes on. Drafts and questions to people are no answers.
-   */
-  async answeredLater({ name, userId }: { name: string; userId: UserId }, event: StoredEvent): Promise<boolean> {
-    const { position, roomId, sender } = event;
+  /** Whether `agent` has answered somebody's later message in the room, or has answered in a way unknown here. */
+  async answeredLater(agent: Speaker, event: StoredEvent): Promise<boolean> {
+    const { roomId, sender } = event;
     const rows = await this.#database.run(
       (sql) => sql`
-        with later as (
-          select * from events where room_id = ${roomId} and position > ${position} and shown
-          union all select * from events where room_id = ${roomId} and position > ${position} and not shown
-        )
+        with later as (${laterThan(sql, event)})
         select 1 from wakes w join later e on e.event_id = w.event_id
-        where w.agent = ${name} and w.room_id = ${roomId} and w.turn_id is not null and e.sender = ${sender} and e.shown
-        union all
+        where w.agent = ${agent.name} and w.room_id = ${roomId} and w.turn_id is not null and e.sender = ${sender} and e.shown
+        limit 1`,
+    );
+    return rows.length > 0 || this.answeredUnknown(agent, event);
+  }
+
+  /**
+   * Whether `agent` has spoken behind the event in a way that this database does not remember: it is an older copy that
+   * goes on. Drafts and questions to people are no answers.
+   */
+  async answeredUnknown({ userId }: Speaker, event: StoredEvent): Promise<boolean> {
+    const rows = await this.#database.run(
+      (sql) => sql`
+        with later as (${laterThan(sql, event)})
         select 1 from later e
         where e.sender = ${userId} and e.type = 'm.room.message' and e.content ? 'org.clevernet.key'
           and not e.content ?| array['org.clevernet.draft', 'org.clevernet.operation']

@@ -18,7 +18,7 @@ import { refuseFlood } from "./command-flood.ts";
 import { judgeDraft } from "./drafts.ts";
 import { applyEdits, isEditOf } from "./edits.ts";
 import { refusePlainText, tellOnJoin } from "./encrypted.ts";
-import { comesTooLate, unsaid } from "./late.ts";
+import { Latecomers, type LatecomersParts } from "./late.ts";
 import { answerMembership, approachOf, type Bot } from "./membership.ts";
 import { cannotRead, closedDoor, pausedNotice, tooFast } from "./notices.ts";
 import { isShownState, project } from "./project.ts";
@@ -38,7 +38,7 @@ interface CommandHandler {
   }): Promise<Pick<Effects, "outbox" | "unsaid" | "wakes" | "operation"> | undefined>;
 }
 
-export interface JudgeParts {
+export interface JudgeParts extends LatecomersParts {
   readonly events: Events;
   readonly rooms: Rooms;
   readonly outbox: Outbox;
@@ -65,9 +65,11 @@ interface Cause {
 /** Decides what follows from an event: what it changes in what we know, who wakes for it, and what is said at once. */
 export class Judge {
   readonly #parts: JudgeParts;
+  readonly #latecomers: Latecomers;
 
   constructor(parts: JudgeParts) {
     this.#parts = parts;
+    this.#latecomers = new Latecomers(parts);
   }
 
   readonly kindOf = (userId: UserId): "human" | "agent" | "bot" => {
@@ -87,7 +89,7 @@ export class Judge {
 
   /** `room` is what is known of the event's room before it. */
   async judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
-    const effects = await unsaid(event, await this.#judge(event, room), this.#parts.outbox);
+    const effects = await this.#latecomers.unsaid(event, await this.#judge(event, room));
     const echoOf = this.kindOf(event.sender) === "human" ? undefined : keyOf(event);
     return echoOf === undefined ? effects : { ...effects, echoOf };
   }
@@ -229,7 +231,7 @@ export class Judge {
 
   async #whoIsMeant(event: StoredEvent, message: Message, room: RoomContext, agentsHere: readonly Agent[]) {
     const meant: { agent: Agent; reason: WakeDraft["reason"] }[] = [];
-    const { events, sensors, log } = this.#parts;
+    const { events, log, sensors } = this.#parts;
     // A question that nobody could answer is no sensor's failure: the event is judged again.
     const unanswered = new Set<unknown>();
     const ask = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
@@ -239,7 +241,6 @@ export class Judge {
       });
     for (const agent of agentsHere) {
       if (agent.userId === event.sender) continue;
-      if (event.source === "sweep" && (await comesTooLate(event, agent, room, events))) continue;
       const scene: Scene = {
         agent,
         event,
@@ -253,6 +254,7 @@ export class Judge {
         try {
           const observation = await sensor.notice?.(scene);
           if (!observation) continue;
+          if (await ask(this.#latecomers.comesTooLate(event, agent, room))) break;
           const noticed = { sensor: sensor.name, agent: agent.name, event: event.eventId };
           log.debug({ ...noticed, reason: observation.reason }, "an event concerns an agent");
           log.trace({ ...noticed, body: message.body }, "what was noticed");

@@ -1,31 +1,76 @@
+import { HomeserverError } from "../../adapters/matrix/client.ts";
+import type { Clock } from "../../base/lib/clock.ts";
+import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import type { Effects } from "../../domain/tables/effects.ts";
 import type { Events, StoredEvent } from "../../domain/tables/events.ts";
 import type { Outbox } from "../../domain/tables/outbox.ts";
 import type { RoomContext } from "../../domain/tables/room-context.ts";
 
-/** Whether a missed event is history: it was said before the agent came, or before something that it has said since. */
-export async function comesTooLate(
-  event: StoredEvent,
-  agent: Agent,
-  room: RoomContext,
-  events: Pick<Events, "answeredLater">,
-): Promise<boolean> {
-  const since = room.agents.find(({ userId }) => userId === agent.userId)?.since ?? 0;
-  return event.position < since || events.answeredLater(agent, event);
+export interface LatecomersParts {
+  readonly events: Pick<Events, "answeredLater" | "answeredUnknown">;
+  readonly outbox: Pick<Outbox, "echoesOf">;
+  /** Reads now what this user of ours has missed, in this room at least. */
+  readonly reconcile: (userId: UserId, roomId: RoomId) => Promise<void>;
+  readonly clock: Clock;
 }
 
-/** Leaves out of a missed event's effects what was said to it already, before the database was restored. */
-export async function unsaid(
-  { roomId, source }: StoredEvent,
-  effects: Effects,
-  table: Pick<Outbox, "echoesOf">,
-): Promise<Effects> {
-  const { outbox = [] } = effects;
-  if (source !== "sweep" || outbox.length === 0) return effects;
-  const said = await table.echoesOf(
-    roomId,
-    outbox.map(({ key }) => key),
-  );
-  return said.size === 0 ? effects : { ...effects, outbox: outbox.filter(({ key }) => !said.has(key)) };
+/**
+ * Events that may have been answered before they come: what was missed, and what was said before our start. A restored
+ * database is pushed such events once more, where the homeserver had no answer to its push.
+ */
+export class Latecomers {
+  readonly #parts: LatecomersParts;
+  readonly #startedAt: number;
+  /** Rooms that were read behind such an event, by user. */
+  readonly #read = new Map<string, Promise<void>>();
+
+  constructor(parts: LatecomersParts) {
+    this.#parts = parts;
+    this.#startedAt = parts.clock.now().getTime();
+  }
+
+  /** Whether an event is history: it was said before the agent came, or before something that it has said since. */
+  async comesTooLate(event: StoredEvent, agent: Pick<Agent, "name" | "userId">, room: RoomContext): Promise<boolean> {
+    const { events } = this.#parts;
+    if (event.source === "sweep") {
+      const since = room.agents.find(({ userId }) => userId === agent.userId)?.since ?? 0;
+      return event.position < since || events.answeredLater(agent, event);
+    }
+    if (!this.#isOld(event)) return false;
+    await this.#readBehind(agent.userId, event.roomId);
+    return events.answeredUnknown(agent, event);
+  }
+
+  /** Leaves out of an event's effects what was said to it already, before the database was restored. */
+  async unsaid(event: StoredEvent, effects: Effects): Promise<Effects> {
+    const { roomId, source } = event;
+    const { outbox = [] } = effects;
+    if (outbox.length === 0 || (source !== "sweep" && !this.#isOld(event))) return effects;
+    if (source !== "sweep") for (const { sender } of outbox) await this.#readBehind(sender, roomId);
+    const said = await this.#parts.outbox.echoesOf(
+      roomId,
+      outbox.map(({ key }) => key),
+    );
+    return said.size === 0 ? effects : { ...effects, outbox: outbox.filter(({ key }) => !said.has(key)) };
+  }
+
+  #isOld({ sentAt }: StoredEvent): boolean {
+    return sentAt.getTime() < this.#startedAt;
+  }
+
+  /** Reads a room once: what comes later than that is younger than our start. */
+  #readBehind(userId: UserId, roomId: RoomId): Promise<void> {
+    const key = `${userId} ${roomId}`;
+    const known = this.#read.get(key);
+    if (known) return known;
+    const reading = this.#parts.reconcile(userId, roomId).catch((error: unknown) => {
+      // Who may not read a room has not answered in it.
+      if (error instanceof HomeserverError && error.final) return;
+      this.#read.delete(key);
+      throw error;
+    });
+    this.#read.set(key, reading);
+    return reading;
+  }
 }

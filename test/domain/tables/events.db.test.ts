@@ -263,6 +263,8 @@ onEachDatabase((database) => {
         rights: await rightsOf(database(), {}),
         sensors: [],
         throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
+        clock: systemClock,
+        reconcile: async () => {},
         commands: { isOne: () => false, handle: async () => undefined },
         reactions: { react: async () => {}, reply: async () => false },
         approvals: { withdraw: async () => {} },

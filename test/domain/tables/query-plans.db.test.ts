@@ -38,6 +38,11 @@ onEachDatabase((database) => {
       ["events_history", "events_not_shown", "wakes_of_event"],
     ],
     [
+      "whether somebody spoke later of whom nothing is known",
+      (db) => new Events(db).answeredUnknown({ name: "helper", userId: sender }, event),
+      ["events_history", "events_not_shown"],
+    ],
+    [
       "who spoke in a thread",
       (db) => new Events(db).spokeIn(roomId, eventId, sender),
       ["events_event_id_key", "events_in_thread"],

@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import { HomeserverError } from "../../../src/adapters/matrix/answer.ts";
+import { Events } from "../../../src/domain/tables/events.ts";
+import { Outbox } from "../../../src/domain/tables/outbox.ts";
+import { Rooms } from "../../../src/domain/tables/rooms.ts";
+import { Latecomers } from "../../../src/edges/routing/late.ts";
+import { onEachDatabase } from "../../support/database.ts";
+import { fixedClock } from "../../support/fixed-clock.ts";
+import { addAgent, newKey, newRoom, setMember, storeEvent } from "../../support/rows.ts";
+
+const start = new Date("2026-01-02T12:00:00Z");
+const [before, after] = [new Date("2026-01-02T11:00:00Z"), new Date("2026-01-02T13:00:00Z")];
+
+onEachDatabase((database) => {
+  /** A room with an agent; `hidden` is what the homeserver has of it beside what was pushed. */
+  const scene = async (hidden: (room: { say(key: string): Promise<unknown> }) => Promise<unknown>) => {
+    const agent = await addAgent(database());
+    const roomId = newRoom();
+    await setMember(database(), roomId, agent.userId, "join");
+    const events = new Events(database());
+    const outbox = new Outbox(database());
+    const say = (key: string) =>
+      storeEvent(
+        database(),
+        { roomId, sender: agent.userId, content: { msgtype: "m.text", body: "yes", "org.clevernet.key": key } },
+        "sweep",
+      );
+    let reads = 0;
+    const latecomers = new Latecomers({
+      events,
+      outbox,
+      clock: fixedClock({ start }),
+      reconcile: async () => {
+        reads++;
+        await hidden({ say });
+      },
+    });
+    const room = await new Rooms(database()).context(roomId);
+    return {
+      ask: (sentAt: Date) => storeEvent(database(), { roomId, sentAt }),
+      isLate: (event: Awaited<ReturnType<typeof storeEvent>>) => latecomers.comesTooLate(event, agent, room),
+      drafts: (keys: readonly string[]) =>
+        keys.map((key) => ({ key, roomId, sender: agent.userId, kind: "message", content: {} }) as const),
+      latecomers,
+      reads: () => reads,
+    };
+  };
+
+  describe("a pushed message from before the start", () => {
+    it("is late where an answer that we know nothing of stands behind it", async () => {
+      const { ask, isLate } = await scene(({ say }) => say(newKey()));
+      expect(await isLate(await ask(before))).toBe(true);
+    });
+
+    it("is answered where none does", async () => {
+      const { ask, isLate } = await scene(async () => {});
+      expect(await isLate(await ask(before))).toBe(false);
+    });
+
+    it("makes its room be read once", async () => {
+      const { ask, isLate, reads } = await scene(async () => {});
+      for (const _ of [1, 2, 3]) await isLate(await ask(before));
+      expect(reads()).toBe(1);
+    });
+
+    it("makes its room be read again where it could not be read", async () => {
+      let answers = false;
+      const { ask, isLate, reads } = await scene(async () => {
+        if (!answers) throw new HomeserverError("sync", { statusCode: 502 });
+      });
+      const asked = await ask(before);
+      await expect(isLate(asked)).rejects.toThrow("502");
+      answers = true;
+      expect(await isLate(asked)).toBe(false);
+      expect(reads()).toBe(2);
+    });
+
+    it("is answered where the homeserver lets nobody read the room", async () => {
+      const { ask, isLate } = await scene(async () => {
+        throw new HomeserverError("sync", { statusCode: 403, errcode: "M_FORBIDDEN" });
+      });
+      expect(await isLate(await ask(before))).toBe(false);
+    });
+
+    it("has no notice follow it that was given before", async () => {
+      const [given, open] = [newKey(), newKey()];
+      const { ask, drafts, latecomers } = await scene(({ say }) => say(given));
+      const effects = await latecomers.unsaid(await ask(before), { outbox: drafts([given, open]) });
+      expect(effects.outbox?.map(({ key }) => key)).toEqual([open]);
+    });
+  });
+
+  it("a pushed message from after the start is answered without a look at the homeserver", async () => {
+    const { ask, drafts, isLate, latecomers, reads } = await scene(async () => {});
+    const asked = await ask(after);
+    expect(await isLate(asked)).toBe(false);
+    expect((await latecomers.unsaid(asked, { outbox: drafts([newKey()]) })).outbox).toHaveLength(1);
+    expect(reads()).toBe(0);
+  });
+});
