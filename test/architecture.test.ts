@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parseAst } from "vitest/node";
 
 /**
  * The architecture. `src` has six rings, each a folder. A ring holds folders one level deep, and each row below is one
@@ -103,6 +104,19 @@ const nameOf = (from: string): string => {
 const found = (pattern: RegExp, among = files): string[] =>
   among.flatMap(({ name, text }) => text.match(pattern)?.map((match) => `${name}: ${match}`) ?? []);
 
+interface FunctionNode {
+  readonly start: number;
+  readonly params: readonly unknown[];
+}
+
+/** Every function in a syntax tree: declarations, methods, constructors, arrows, and the types of functions. */
+function functionsIn(node: unknown): FunctionNode[] {
+  if (typeof node !== "object" || node === null) return [];
+  const within = Object.values(node).flatMap(functionsIn);
+  // The parameters of a type, `Map<K, V>`, are a node themselves, and not a list.
+  return "params" in node && Array.isArray(node.params) ? [node as FunctionNode, ...within] : within;
+}
+
 describe("the architecture", () => {
   it.each(rows)("$folder imports only what its row names", ({ folder, allowed }) => {
     const others = files
@@ -192,6 +206,15 @@ describe("the architecture", () => {
   it("has files of 300 lines at most", () => {
     const long = files.map(({ name, text }) => ({ name, lines: text.trimEnd().split("\n").length }));
     expect(long.filter(({ lines }) => lines > 300)).toEqual([]);
+  });
+
+  it("has no function with more than four parameters, a type's and an interface's included", () => {
+    const long = files.flatMap(({ name, text }) =>
+      functionsIn(parseAst(text, { lang: "ts" }))
+        .filter(({ params }) => params.length > 4)
+        .map(({ start }) => `${name}:${text.slice(0, start).split("\n").length}`),
+    );
+    expect(long).toEqual([]);
   });
 
   it("has no two exported types of one name", () => {

@@ -5,7 +5,7 @@ import { migrate } from "../../adapters/database/migrate.ts";
 import { openNotifier } from "../../adapters/database/notify.ts";
 import { untilAnswered, waitForHomeserver } from "../../adapters/matrix/patience.ts";
 import type { Registration } from "../../adapters/matrix/registration.ts";
-import { type Clock, systemClock } from "../../base/lib/clock.ts";
+import { systemClock } from "../../base/lib/clock.ts";
 import type { Log } from "../../base/lib/log.ts";
 import { agentUserId } from "../../domain/agents/agent.ts";
 import { introduce } from "../../domain/agents/profile.ts";
@@ -28,8 +28,8 @@ export async function startBridge(
   registration: Registration,
   log: Log,
   aborted: AbortSignal,
-  clock: Clock = systemClock,
 ): Promise<RunningBridge> {
+  const clock = systemClock;
   const { serverName } = config.homeserver;
   const stops: (() => void | Promise<void>)[] = [];
   const stop = async (): Promise<void> => {
@@ -68,10 +68,10 @@ export async function startBridge(
     stops.push(() => service.close());
 
     const failed = new AbortController();
-    const ended = AbortSignal.any([aborted, failed.signal]);
-    const insist = <Result>(ask: () => Promise<Result>) => untilAnswered(ask, clock, log, ended);
+    const waiting = { clock, log, aborted: AbortSignal.any([aborted, failed.signal]) };
+    const insist = <Result>(ask: () => Promise<Result>) => untilAnswered(ask, waiting);
     const welcome = async (): Promise<void> => {
-      await waitForHomeserver(() => client.alive(), config.homeserver.url, clock, log, ended);
+      await waitForHomeserver(config.homeserver.url, () => client.alive(), waiting);
       await insist(() => client.register(client.botUserId));
       await insist(() => client.putDevice(client.botUserId, parts.botDevice));
     };

@@ -264,7 +264,7 @@ export async function wire({ live, registration, database, notifier, leases, log
   const mediaKeeper = new MediaKeeper({ ...mind, client, maxMegabytes: config.media.maxMegabytes });
   const [marks, writtenFiles] = [new RedactionMarks(database), new WrittenFiles(database)];
   const redactionKeeper = new RedactionKeeper({ ...shared, events, outbox, marks, files: writtenFiles });
-  const doorbell = new Doorbell(client, sole, notifier, serverName, clock, log);
+  const doorbell = new Doorbell({ client, sole, notifier, serverName, clock, log });
   const watch = new HomeserverWatch(client, config.homeserver.url, clock, {
     onGone: () => router.hold(),
     onBack: () => {

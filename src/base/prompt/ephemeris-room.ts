@@ -27,7 +27,12 @@ export const ephemerisRoom = (
   const chars = older > 0 ? undefined : ephemeris.reduce((sum, entry) => sum + textChars(entry), 0);
   const leftOut = shown.ephemeris.leftOut + (ephemerisWindow?.state === "minimized" ? 0 : older);
   const part = { ...shown.ephemeris, leftOut };
-  const window = historyWindow("ephemeris", "ephemeris", { lines, bottom: lines, chars }, part, ephemerisWindow);
+  const window = historyWindow(
+    { windowId: "ephemeris", src: "ephemeris" },
+    { lines, bottom: lines, chars },
+    part,
+    ephemerisWindow,
+  );
   const whole = { topLineNumber: undefined, bottomLineNumber: undefined };
   return element("room", { systemId, roomId: "ephemeris", roomName: "", loggedInAs: userId }, [
     element("roomMember", { userId, you: true }),

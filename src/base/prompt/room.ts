@@ -71,7 +71,12 @@ export const openRoom = (room: RoomView, world: World, shown: RoomLists<Shown>):
       ...shown.members.elements,
       element(
         "window",
-        historyWindow(clip(historyWindowId(room.roomId), 64), roomId, { lines, chars, bottom }, shown.history, change),
+        historyWindow(
+          { windowId: clip(historyWindowId(room.roomId), 64), src: roomId },
+          { lines, chars, bottom },
+          shown.history,
+          change,
+        ),
         [
           ...(shown.history.above ?? []),
           change?.state === "minimized" ? undefined : element("content", {}, shown.history.elements),

@@ -53,7 +53,7 @@ export class MeteredModel {
         onArrival(arrival);
       });
     } catch (error) {
-      await this.#recordBroken(request, payer, reserve, Math.round(clock.monotonic() - started), signal);
+      await this.#recordBroken(reserve, Math.round(clock.monotonic() - started), signal);
       throw error;
     }
     await reserve.settled();
@@ -74,14 +74,10 @@ export class MeteredModel {
     return completion;
   }
 
-  async #recordBroken(
-    request: ChatRequest,
-    { key, agent, roomId, requesters }: Payer,
-    reservation: Reservation,
-    milliseconds: number,
-    { aborted }: AbortSignal,
-  ): Promise<void> {
+  async #recordBroken(reservation: Reservation, milliseconds: number, { aborted }: AbortSignal): Promise<void> {
     const { book, log } = this.#parts;
+    const { request, payer } = reservation;
+    const { key, agent, roomId, requesters } = payer;
     try {
       await reservation.settled();
       // A provider that gave no answer and was not interrupted charges nothing.
@@ -105,8 +101,8 @@ class Reservation {
   arrived = 0;
   held = false;
   readonly #book: BudgetBook;
-  readonly #request: ChatRequest;
-  readonly #payer: Payer;
+  readonly request: ChatRequest;
+  readonly payer: Payer;
   readonly #over = new AbortController();
   #granted = allowance;
   #estimated: number | undefined;
@@ -114,13 +110,13 @@ class Reservation {
 
   constructor(book: BudgetBook, request: ChatRequest, payer: Payer) {
     this.#book = book;
-    this.#request = request;
-    this.#payer = payer;
+    this.request = request;
+    this.payer = payer;
   }
 
   /** An estimate, made where it is asked for. */
   get promptTokens(): number {
-    this.#estimated ??= estimatePrompt(this.#request);
+    this.#estimated ??= estimatePrompt(this.request);
     return this.#estimated;
   }
 
@@ -164,10 +160,10 @@ class Reservation {
   }
 
   async #reserve(answerTokens: number): Promise<BudgetReached | undefined> {
-    const accounts = this.#book.accounts(this.#payer);
+    const accounts = this.#book.accounts(this.payer);
     if (accounts.length === 0) return undefined;
-    const amount = this.#book.estimate(this.#request.model, this.promptTokens, answerTokens);
-    const refusal = await this.#book.table.reserve(this.#payer.key, this.#payer.turnId, accounts, amount);
+    const amount = this.#book.estimate(this.request.model, this.promptTokens, answerTokens);
+    const refusal = await this.#book.table.reserve(this.payer.key, this.payer.turnId, accounts, amount);
     if (refusal) return new BudgetReached(refusal);
     this.held = true;
     return undefined;

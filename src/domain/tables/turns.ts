@@ -226,8 +226,8 @@ export class Turns {
   }
 
   /** See `breakOff`. */
-  breakOff(turn: Turn, n: number, operation: OperationRecord, said: BreakOff): Promise<void> {
-    return breakOff(this.#database, turn, n, operation, said);
+  breakOff(turn: Turn, broken: BreakOff): Promise<void> {
+    return breakOff(this.#database, turn, broken);
   }
 
   /** See `commitSteps`. What is queued for a room is handed on in the order in which it stands in the outbox. */
@@ -237,7 +237,7 @@ export class Turns {
 
   /** See `closeTurn`. */
   close(turn: Pick<Turn, "id">, state: "failed" | "cancelled", error: string, said: LastWords = {}): Promise<void> {
-    return closeTurn(this.#database, turn, state, error, said);
+    return closeTurn(this.#database, turn, { state, error }, said);
   }
 
   /** The turn of the conversation that is at work, and those that wait for a decision or to go on with it. */

@@ -112,7 +112,11 @@ export class GrowingMessage implements Draft {
       this.#ended.signal.throwIfAborted();
       const as = { userId: agent.userId, deviceId: agent.deviceId };
       const id = `${key}.${turn.epoch}.${++this.#edits}`;
-      await client.send(as, roomId, "m.room.message", id, draftEdit(this.#event, text));
+      await client.send(as, roomId, {
+        type: "m.room.message",
+        content: draftEdit(this.#event, text),
+        transactionId: id,
+      });
     }
     this.#shown = text;
     return true;

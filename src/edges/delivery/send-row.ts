@@ -24,7 +24,8 @@ export async function sendRow(
   const deviceId = await deviceOf(row.sender);
   const as: Sender = { userId: row.sender, ...(deviceId !== undefined && { deviceId }) };
   const content = row.content as Record<string, unknown>;
-  const say = (body: Record<string, unknown>) => client.send(as, row.roomId, "m.room.message", row.key, body);
+  const say = (body: Record<string, unknown>) =>
+    client.send(as, row.roomId, { type: "m.room.message", content: body, transactionId: row.key });
   switch (row.kind) {
     case "join":
       await client.join(as, row.roomId);
@@ -46,7 +47,12 @@ export async function sendRow(
     case "reaction":
       return react(client, as, row, content);
     case "withdrawal":
-      await withdraw(client, as, row.roomId, relatedEvent(content), row.key, reasonOf(content));
+      await withdraw(
+        client,
+        as,
+        { roomId: row.roomId, eventId: relatedEvent(content) },
+        { key: row.key, reason: reasonOf(content) },
+      );
       return undefined;
     case "message":
     case "draft":
@@ -59,7 +65,7 @@ const reasonOf = ({ reason }: Record<string, unknown>) => (typeof reason === "st
 
 /** The homeserver refuses an equal reaction a second time: it is there. */
 const react = (client: MatrixClient, as: Sender, row: OutboxDraft, content: Record<string, unknown>) =>
-  client.send(as, row.roomId, "m.reaction", row.key, content).catch((error: unknown) => {
+  client.send(as, row.roomId, { type: "m.reaction", content, transactionId: row.key }).catch((error: unknown) => {
     if (error instanceof HomeserverError && error.errcode === "M_DUPLICATE_ANNOTATION") return undefined;
     throw error;
   });

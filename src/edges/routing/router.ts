@@ -204,7 +204,7 @@ export class Router {
     const member = event.stateKey as UserId;
     const isAgent = agentName(member, serverName) !== undefined;
     if (!isAgent || (await rooms.membership(event.roomId, member)) === "join") return;
-    await hydrate(client, { events, rooms }, event, member, judge.kindOf, judge.ignores).catch(
+    await hydrate({ client, events, rooms, kindOf: judge.kindOf, ignores: judge.ignores }, event, member).catch(
       async (error: unknown) => {
         // A person who has left since may not be let in to read, and needs not.
         if (!(error instanceof HomeserverError && error.final && (await events.isOutdated(event)))) throw error;

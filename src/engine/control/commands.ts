@@ -27,10 +27,19 @@ import {
   wordsFor,
 } from "../operations/command-line.ts";
 import { levelToCommand } from "../operations/gate.ts";
-import { describe, type Ended, examine, operate, refused, resultText, unknown } from "../operations/operation.ts";
+import {
+  describe,
+  type Ended,
+  examine,
+  type OperationRequest,
+  operate,
+  refused,
+  resultText,
+  unknown,
+} from "../operations/operation.ts";
 import type { AnyTool, ToolOutcome } from "../operations/tool.ts";
 import { toolContext } from "../operations/tool-context.ts";
-import { type Arguments, inputOf, takeApart } from "../operations/toolbox.ts";
+import { inputOf, takeApart } from "../operations/toolbox.ts";
 import { interrupted, Stopped } from "../turn/interruption.ts";
 import type { Answer, AnyCommand, CommandContext, CommandServices } from "./define-command.ts";
 
@@ -208,19 +217,18 @@ async function runTool(agent: Agent, tool: AnyTool, line: string, context: Comma
   const given = takeApart(readLine(tool, line, prefix, inputOf(tool)));
   const command = { requester: event.sender, repeatable: tool.repeatable };
   return underWay.run({ agent: agent.name, roomId: event.roomId }, command, (signal) =>
-    carryOut(agent, tool, given, context, signal),
+    carryOut(agent, { tool, ...given }, context, signal),
   );
 }
 
 async function carryOut(
   agent: Agent,
-  tool: AnyTool,
-  { input, todo }: Arguments,
+  request: OperationRequest,
   context: CommandContext,
   signal: AbortSignal,
 ): Promise<Answer> {
   const { clock, event, message, operations } = context;
-  const request = { tool, input, todo };
+  const { tool, todo } = request;
   const origin = {
     agent,
     roomId: event.roomId,

@@ -53,6 +53,16 @@ export interface Sight {
   readonly log: LogState | undefined;
 }
 
+/** Step of a turn at which its agent looks. */
+interface Moment {
+  readonly wakes: readonly TakenWake[];
+  /** Thoughts, calls and results of the turn so far. */
+  readonly entries: readonly Element[];
+  readonly reminders: readonly string[];
+  /** The step whose render is in use; see `Exchange`. */
+  readonly base: number | undefined;
+}
+
 /** Puts together what a conversation of an agent may see. */
 export class View {
   readonly #database: Database;
@@ -110,14 +120,8 @@ export class View {
     return agent.settings.model ?? this.#defaultModel();
   }
 
-  async of(
-    agent: Agent,
-    turn: Turn,
-    wakes: readonly TakenWake[],
-    entries: readonly Element[],
-    reminders: readonly string[],
-    base: number | undefined,
-  ): Promise<Sight> {
+  /** Sees the agent's world as it is now. */
+  async see(agent: Agent, turn: Turn, { wakes, entries, reminders, base }: Moment): Promise<Sight> {
     const { settings } = agent;
     const logged = settings.layout === "cacheable";
     const most = logged ? loggedMost : undefined;

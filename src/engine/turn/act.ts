@@ -110,7 +110,7 @@ async function carryOut(
         return state.delegate(state, { name, call: request, id, todo }, wakes);
       },
     });
-    performed = await perform(state, step, id, prepared, origin);
+    performed = await perform({ state, step, callId: id, request: prepared }, origin);
   }
   const { outcome, operations = [], card = [], crossesWall } = performed;
   const { sources = [], taint = [], endsTurn: ends = false, speaksIn, wakes: woken } = outcome;

@@ -36,7 +36,7 @@ export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
         ...callReminders(settings),
         ...(state.reminded ? [nobodyHeardYou] : []),
       ];
-      const view = () => mind.view.of(agent, turn, wakes, entries, reminders, exchange.base);
+      const view = () => mind.view.see(agent, turn, { wakes, entries, reminders, base: exchange.base });
       let sight = await view();
       if (await awaitMedia(state, sight.media.pending)) sight = await view();
       addSources(state, sight.sources);

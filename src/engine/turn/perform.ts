@@ -40,12 +40,14 @@ export interface Performed {
   readonly crossesWall?: boolean;
 }
 
-/** A call on its way: its step, and the id under which the agent is shown it. */
-interface Place {
+/** A model's call on its way: its step, and the id under which the agent is shown it. */
+interface CallPlace {
   readonly state: TurnState;
   readonly step: TakenStep<unknown>;
   readonly callId: string;
   readonly request: OperationRequest;
+  /** The operation, where people were asked whether it may run. */
+  readonly asked?: Operation | undefined;
   /** Operation that the step had asked for before its input was another. */
   readonly replaced?: Operation | undefined;
 }
@@ -55,25 +57,19 @@ interface Place {
  * when its process died is not repeated, unless its tool says it may be.
  * @throws Parked when people were asked
  */
-export async function perform(
-  state: TurnState,
-  step: TakenStep<unknown>,
-  callId: string,
-  request: OperationRequest,
-  origin: Origin,
-): Promise<Performed> {
-  const before: Place = { state, step, callId, request };
+export async function perform(before: CallPlace, origin: Origin): Promise<Performed> {
+  const { state, step, request } = before;
   const known = step.state === undefined ? undefined : await state.mind.operations.ofStep(state.turn.id, step.n);
   if (step.state === "started" && !request.tool.repeatable) {
-    return known ? ended(before, rowOf(known), unknown, known) : { outcome: unknown.outcome };
+    return known ? ended({ ...before, asked: known }, rowOf(known), unknown) : { outcome: unknown.outcome };
   }
   const asked = known?.askedBecause == null ? undefined : known;
   const carried = await carriedBy(request, state.mind.files, origin);
   // A call that is not approved needs no new question: nothing lets it through.
   if (asked && (asked.decision !== "approved" || asked.inputHash === hashOf(request, carried)))
-    return afterAsking(before, origin, asked, carried);
+    return afterAsking({ ...before, asked }, origin, carried);
 
-  const place: Place = { ...before, replaced: asked };
+  const place: CallPlace = { ...before, replaced: asked };
   const context = await toolContext(state.mind, origin);
   const { kind, verdict } = await examine(step.state === undefined ? request : begun(request), context);
   const call = placed(place, describe(request, kind, context));
@@ -94,28 +90,26 @@ const begun = (request: OperationRequest): OperationRequest => ({ ...request, to
 
 /** A call whose turn was parked: nothing but the decision lets it through, and not against what the gate refuses now. */
 async function afterAsking(
-  place: Place,
-  asked: Origin,
-  operation: Operation,
+  place: CallPlace & { readonly asked: Operation },
+  origin: Origin,
   carried: readonly Stamp[],
 ): Promise<Performed> {
-  const { state, step, request } = place;
+  const { state, step, request, asked: operation } = place;
   const { decision, decidedBy } = operation;
   if (operation.state === "asked" && decision === null) {
     await state.mind.turns.park(state.turn, operation.key);
     throw new Parked([]);
   }
   if (decision !== "approved" || decidedBy === null)
-    return ended(place, rowOf(operation), notAllowed(place, operation), operation);
+    return ended(place, rowOf(operation), notAllowed(place, operation));
 
-  const bound = request.tool.carries ? { ...asked, approved: carried } : asked;
-  let origin = bound;
-  let context = await toolContext(state.mind, origin);
+  let bound: Origin = request.tool.carries ? { ...origin, approved: carried } : origin;
+  let context = await toolContext(state.mind, bound);
   let { verdict } = await examine(begun(request), context);
   if (verdict.decision === "ask" && verdict.lacksRights) {
     // The person who approved it has seen all of it, and lends their level; not what they may see.
-    origin = { ...bound, approvedBy: decidedBy };
-    context = await toolContext(state.mind, origin);
+    bound = { ...bound, approvedBy: decidedBy };
+    context = await toolContext(state.mind, bound);
     ({ verdict } = await examine(begun(request), context));
     if (verdict.decision === "ask" && verdict.lacksRights) verdict = { ...verdict, decision: "refuse" };
   }
@@ -123,15 +117,15 @@ async function afterAsking(
   if (verdict.decision === "ask" && verdict.wall !== undefined) {
     // The person who approved it has let out what they saw in it, if they were told of this wall; a new one holds.
     crossesWall = operation.askedWall === verdict.wall.place;
-    if (crossesWall) context = await toolContext(state.mind, { ...origin, sources: [] });
+    if (crossesWall) context = await toolContext(state.mind, { ...bound, sources: [] });
     else verdict = { decision: "refuse", reason: verdict.wall.text };
   }
   if (verdict.decision === "refuse") {
-    return ended(place, rowOf(operation), withSources(refused(request.tool, verdict.reason), context), operation);
+    return ended(place, rowOf(operation), withSources(refused(request.tool, verdict.reason), context));
   }
   // An operation that was approved to create something does not overwrite what is there by now.
   await state.journal.begin(step, { ...rowOf(operation), state: "running" });
-  const performed = await run(place, rowOf(operation), operation.kind, context, operation);
+  const performed = await run(place, rowOf(operation), operation.kind, context);
   return { ...performed, crossesWall };
 }
 
@@ -140,7 +134,7 @@ type Row = OperationCall | { readonly key: string; readonly tool?: never };
 
 const rowOf = ({ key }: { readonly key: string }): Row => ({ key });
 
-const placed = ({ state: { frame }, step, callId, replaced }: Place, call: OperationCall): OperationCall => ({
+const placed = ({ state: { frame }, step, callId, replaced }: CallPlace, call: OperationCall): OperationCall => ({
   ...call,
   ...(replaced && { key: digest(call.key, call.inputHash) }),
   n: step.n,
@@ -148,7 +142,7 @@ const placed = ({ state: { frame }, step, callId, replaced }: Place, call: Opera
   ...(frame.subAgent !== undefined && { subAgent: frame.subAgent }),
 });
 
-function notAllowed({ request: { tool } }: Place, { state, decidedBy, decidedBecause }: Operation): Ended {
+function notAllowed({ request: { tool } }: CallPlace, { state, decidedBy, decidedBecause }: Operation): Ended {
   if (state === "expired") return refused(tool, "nobody has approved it in time", "expired");
   if (decidedBy === null) return refused(tool, decidedBecause ?? "nobody could be asked");
   const why = decidedBecause ? `: ${decidedBecause}` : "";
@@ -157,7 +151,7 @@ function notAllowed({ request: { tool } }: Place, { state, decidedBy, decidedBec
 
 /** Parks the turn with the question. */
 async function ask(
-  place: Place,
+  place: CallPlace,
   call: OperationCall,
   context: ToolContext & Carrier,
   verdict: AskVerdict,
@@ -192,29 +186,22 @@ async function ask(
   }
 }
 
-/** @param asked the operation, where people were asked */
-async function run(
-  place: Place,
-  row: Row,
-  kind: OperationKind,
-  context: ToolContext,
-  asked?: Operation,
-): Promise<Performed> {
-  const { state, step, callId, request } = place;
+async function run(place: CallPlace, row: Row, kind: OperationKind, context: ToolContext): Promise<Performed> {
+  const { state, step, callId, request, asked } = place;
   const { clock, botUserId, turns } = state.mind;
   const started = clock.monotonic();
   const milliseconds = () => Math.round(clock.monotonic() - started);
   try {
-    return ended(place, row, await operate(request, kind, context), asked, milliseconds());
+    return ended(place, row, await operate(request, kind, context), milliseconds());
   } catch (error) {
     const goesOn = error instanceof Parked || error instanceof ShuttingDown || error instanceof RetryError;
     if (goesOn || error instanceof Fenced) throw error;
     const isBrokenOff = error instanceof Stopped || error instanceof SomebodyCame;
     const end = { state: isBrokenOff ? "interrupted" : "failed", error: messageOf(error) } as const;
-    const record = { ...row, ...end, milliseconds: milliseconds() };
+    const operation = { ...row, ...end, milliseconds: milliseconds() };
     const entry = toStored(functionResult(callId, brokenOff(error)));
     const outbox = asked ? cardOutcome(asked, end, botUserId) : [];
-    await turns.breakOff(state.turn, step.n, record, { entry, outbox, subAgent: state.frame.subAgent });
+    await turns.breakOff(state.turn, { n: step.n, operation, entry, outbox, subAgent: state.frame.subAgent });
     throw error;
   }
 }
@@ -225,8 +212,8 @@ const brokenOff = (error: unknown): string =>
     ? interrupted(error.message)
     : `It broke off, and so did the turn. ${partly}`;
 
-/** @param asked the operation, where people were asked */
-function ended(place: Place, row: Row, end: Ended, asked?: Operation, milliseconds = 0): Performed {
+function ended(place: CallPlace, row: Row, end: Ended, milliseconds = 0): Performed {
+  const { asked } = place;
   const { state, outcome, error } = end;
   const { operations, card } = replacing(place);
   const record = { ...row, state, result: resultText(outcome), milliseconds, ...(error !== undefined && { error }) };
@@ -238,7 +225,7 @@ function ended(place: Place, row: Row, end: Ended, asked?: Operation, millisecon
 }
 
 /** Ends the question that was asked for another input. */
-function replacing({ replaced, state }: Place): Required<Pick<Performed, "operations" | "card">> {
+function replacing({ replaced, state }: CallPlace): Required<Pick<Performed, "operations" | "card">> {
   if (!replaced) return { operations: [], card: [] };
   const end = { state: "refused", error: "what it was asked for is something else now" } as const;
   return { operations: [{ key: replaced.key, ...end }], card: cardOutcome(replaced, end, state.mind.botUserId) };

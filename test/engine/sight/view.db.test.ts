@@ -79,14 +79,12 @@ onEachDatabase((database) => {
       chain: null,
       startedAt,
     };
-    return view.of(
-      agent,
-      { ...turn, sources: [], requesters: [], taint: [], audience: null } as Turn,
-      [],
-      [],
-      [],
-      undefined,
-    );
+    return view.see(agent, { ...turn, sources: [], requesters: [], taint: [], audience: null } as Turn, {
+      wakes: [],
+      entries: [],
+      reminders: [],
+      base: undefined,
+    });
   };
   const textOf = async (view: View, roomId: RoomId) => {
     const { world } = await look(view, roomId);
