@@ -1,6 +1,6 @@
 import type { Database, Sql } from "../../adapters/database/connection.ts";
 import type { AgentName, Conversation, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
-import { type OperationCall, type OperationState, recordOperations } from "./operation-record.ts";
+import { type OperationCall, type OperationRecord, type OperationState, recordOperations } from "./operation-record.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 
 export interface Operation extends Required<Omit<OperationCall, "n" | "callId" | "subAgent" | "todo">> {
@@ -126,20 +126,25 @@ export class Operations {
   }
 
   /**
-   * Writes down that a person's command begins. Returns the state in which it was found where it was begun before.
+   * Writes down that a person's command begins. Returns false where it was begun before.
    * @param origin the conversation, and what the person was shown
    */
-  async begin(call: OperationCall, origin: Conversation): Promise<OperationState | undefined> {
-    const [known] = await this.#database.run(
-      (sql) => sql<{ state: OperationState }[]>`
+  async begin(record: OperationRecord, origin: Conversation): Promise<boolean> {
+    const known = await this.#database.run(
+      (sql) => sql`
         with person as (
           select null::bigint as id, ${origin.agent}::text as agent, ${origin.roomId}::text as room_id,
             array[${origin.roomId}]::text[] as sources, '{}'::text[] as taint, place_now() as place
-          where not exists (select 1 from operations where key = ${call.key})
-        ), ${recordOperations(sql, [{ ...call, state: "running" }], "person")}
-        select state from operations where key = ${call.key}`,
+          where not exists (select 1 from operations where key = ${record.key})
+        ), ${recordOperations(sql, [record], "person")}
+        select from operations where key = ${record.key}`,
     );
-    return known?.state;
+    return known.length === 0;
+  }
+
+  /** True if an operation with this key is written down. */
+  async isKnown(key: string): Promise<boolean> {
+    return (await this.#one((sql) => sql`key = ${key}`)) !== undefined;
   }
 
   find(id: number): Promise<Operation | undefined> {

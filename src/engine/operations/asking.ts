@@ -23,7 +23,7 @@ const parkedMost = 10;
 const notifiedMost = 10;
 
 /** Call that takes files elsewhere. */
-export interface Carrier {
+interface Carrier {
   readonly carried?: readonly Stamp[];
 }
 

@@ -4,7 +4,8 @@ import { functionCall, functionResult } from "../../base/prompt/ephemeris.ts";
 import { oneCallAtATime, thinkBeforeCalling } from "../../base/prompt/reminders.ts";
 import { fromStored, toStored } from "../../base/prompt/stored.ts";
 import type { TakenWake } from "../../domain/tables/turns.ts";
-import { parametersOf, prepare } from "../operations/operation.ts";
+import { parametersOf } from "../operations/operation.ts";
+import { type Parsed, parseCall } from "../operations/protocol.ts";
 import { originInTurn } from "./cause.ts";
 import { SomebodyCame } from "./interruption.ts";
 import { type Performed, perform } from "./perform.ts";
@@ -92,13 +93,15 @@ async function carryOut(
     journal.skip(step.done.parts ?? 0);
     return { acting: step.done, waiting: [] };
   }
-  const prepared = refusal === undefined ? prepare(mind.toolbox, agent, call, frame.tools) : { refusal };
+  const parsed: Parsed =
+    refusal === undefined ? parseCall(mind.toolbox, agent, call, frame.tools) : { state: "invalid", mistake: refusal };
   let performed: Performed;
   // A call of no tool is no operation.
-  if ("refusal" in prepared) performed = { outcome: { result: prepared.refusal } };
+  if (parsed.state === "invalid") performed = { outcome: { result: parsed.mistake } };
   else {
     const { sources, taint } = state;
-    const { todo = frame.todo } = prepared;
+    const { request } = parsed;
+    const { todo = frame.todo } = request;
     const origin = originInTurn(agent, turn, wakes, {
       key: keyOfStep(state, step.n),
       sources,
@@ -106,11 +109,11 @@ async function carryOut(
       todo,
       signal,
       delegate: ({ subAgent: name }) => {
-        const request = functionCall(id, call.name, parametersOf(call.arguments));
-        return state.delegate(state, { name, call: request, id, todo }, wakes);
+        const shown = functionCall(id, call.name, parametersOf(call.arguments));
+        return state.delegate(state, { name, call: shown, id, todo }, wakes);
       },
     });
-    performed = await perform({ state, step, callId: id, request: prepared }, origin);
+    performed = await perform({ state, step, callId: id, request }, origin);
   }
   const { outcome, operations = [], card = [], crossesWall } = performed;
   const { sources = [], taint = [], endsTurn: ends = false, speaksIn, wakes: woken } = outcome;
