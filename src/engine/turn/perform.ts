@@ -69,8 +69,8 @@ export async function perform(
   }
   const asked = known?.askedBecause == null ? undefined : known;
   const carried = await carriedBy(request, state.mind.files, origin);
-  // A call that is not approved needs no new question: nothing lets it through.
-  if (asked && (asked.decision !== "approved" || asked.inputHash === hashOf(request, carried)))
+  // A call that is not approved needs no new question: nothing lets it through. One that nobody was shown does.
+  if (asked && !isUnseen(asked) && (asked.decision !== "approved" || asked.inputHash === hashOf(request, carried)))
     return afterAsking(before, origin, asked, carried);
 
   const place: Place = { ...before, replaced: asked };
@@ -88,6 +88,10 @@ export async function perform(
       return run(place, rowOf(call), kind, context);
   }
 }
+
+/** The room in which it was to be asked has become encrypted before; see `Delivery`. */
+const isUnseen = ({ cardKey, decision, state }: Operation): boolean =>
+  state === "asked" && decision === null && cardKey === null;
 
 /** An open todo was checked before the operation began; by now it may be done. */
 const begun = (request: OperationRequest): OperationRequest => ({ ...request, todo: undefined });
@@ -240,6 +244,7 @@ function ended(place: Place, row: Row, end: Ended, asked?: Operation, millisecon
 /** Ends the question that was asked for another input. */
 function replacing({ replaced, state }: Place): Required<Pick<Performed, "operations" | "card">> {
   if (!replaced) return { operations: [], card: [] };
-  const end = { state: "refused", error: "what it was asked for is something else now" } as const;
+  const error = isUnseen(replaced) ? "it is asked elsewhere" : "what it was asked for is something else now";
+  const end = { state: "refused", error } as const;
   return { operations: [{ key: replaced.key, ...end }], card: cardOutcome(replaced, end, state.mind.botUserId) };
 }
