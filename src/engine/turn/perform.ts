@@ -64,8 +64,8 @@ export async function perform(call: CallPlace, origin: Origin): Promise<Performe
 
   const carried = await carriedBy(request, files, origin);
   const asked = known?.askedBecause == null ? undefined : known;
-  // A call that is not approved needs no new question: nothing lets it through.
-  const isAsked = asked && (asked.decision !== "approved" || asked.inputHash === hashOf(request, carried));
+  // A call that is not approved needs no new question: nothing lets it through. One that nobody was shown does.
+  const isAsked = asked && !isUnseen(asked) && (asked.decision !== "approved" || asked.inputHash === hashOf(request, carried));
   const place = isAsked ? { ...call, asked } : { ...call, replaced: asked };
   // An open todo was checked before the operation began; by now it may be done.
   const checked = step.state === undefined ? request : { ...request, todo: undefined };
@@ -75,6 +75,10 @@ export async function perform(call: CallPlace, origin: Origin): Promise<Performe
   const recorded = await carryOut(decided, ledgerOf(place, carried));
   return toPerformed(place, recorded, decided.decision === "run" && decided.crossesWall === true);
 }
+
+/** The room in which it was to be asked has become encrypted before; see `Delivery`. */
+const isUnseen = ({ cardKey, decision, state }: Operation): boolean =>
+  state === "asked" && decision === null && cardKey === null;
 
 /** Place of a call for its record. A call that replaces another is another operation. */
 const placeOf = ({ state: { frame }, step, callId, request, replaced }: CallPlace, { key }: Origin) => ({
@@ -188,6 +192,7 @@ function toPerformed(place: CallPlace, { ended, record }: Recorded, crossesWall 
 /** Ends the question that was asked for another input. */
 function replacing({ replaced, state }: CallPlace): Required<Pick<Performed, "operations" | "card">> {
   if (!replaced) return { operations: [], card: [] };
-  const end = { state: "refused", error: "what it was asked for is something else now" } as const;
+  const error = isUnseen(replaced) ? "it is asked elsewhere" : "what it was asked for is something else now";
+  const end = { state: "refused", error } as const;
   return { operations: [{ key: replaced.key, ...end }], card: cardOutcome(replaced, end, state.mind.botUserId) };
 }
