@@ -6,6 +6,7 @@ import type { Media } from "./media.ts";
 import { type OperationRecord, recordOperations } from "./operation-record.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import { insertProjections, type Projection } from "./projection.ts";
+import { noticeRestore } from "./restores.ts";
 
 export interface WakeDraft {
   readonly agent: AgentName;
@@ -100,7 +101,7 @@ export async function settle(database: Database, event: StoredEvent, effects: Ef
         sql`, echoed as (
         update outbox set state = 'sent', event_id = ${event.eventId}, settled_at = now()
         where key = ${echoOf} and sender = ${event.sender} and state = 'pending'
-      )`,
+      ), ${noticeRestore(sql, event, echoOf)}`,
       operation &&
         sql`, commanded as (
         select null::bigint as id, ${operation.agent}::text as agent, ${event.roomId}::text as room_id, '{}'::text[] as taint,
@@ -121,6 +122,6 @@ export async function settle(database: Database, event: StoredEvent, effects: Ef
       wakes.length > 0
         ? sql`select agent, "roomId" from woken`
         : sql`select agent, room_id as "roomId" from wakes where false`
-    }`;
+    } ${echoOf === undefined ? sql`` : sql`union all select null, null from renumbered where number is null`}`;
   });
 }

@@ -161,6 +161,19 @@ export class Operations {
     return this.#one((sql) => sql`card_key = (select key from outbox where event_id = ${eventId})`);
   }
 
+  /** True if another card with the operation's number stands in the room, from before the database was restored. */
+  async hasNamesake({ id, cardKey }: Operation, roomId: RoomId): Promise<boolean> {
+    const rows = await this.#database.run(
+      (sql) => sql`
+        select 1 from events e join members m on m.room_id = e.room_id and m.user_id = e.sender and m.kind <> 'human'
+        where e.room_id = ${roomId} and e.type = 'm.room.message'
+          and coalesce(e.original, e.content)->'org.clevernet.operation' = to_jsonb(${id}::bigint)
+          and coalesce(e.original, e.content)->>'org.clevernet.key' is distinct from ${cardKey}
+        limit 1`,
+    );
+    return rows.length > 0;
+  }
+
   /** The last of a conversation, or of all; the newest comes last. */
   last(conversation: Conversation | undefined, limit: number): Promise<Operation[]> {
     return this.#database.run(

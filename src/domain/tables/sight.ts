@@ -245,7 +245,7 @@ export class Sights {
         coalesce((select changes from turns where id = ${look.turnId}), 0) as changes,
         (select coalesce(json_agg(json_build_object('salt', r.event_id, 'prints', r.prints)), '[]')
           from redactions r, turns t where t.id = ${look.turnId} and r.redacted_at > t.started_at - interval '1 minute'
-            and (r.room_id = ${here} or r.room_id = any (t.sources) or r.room_id in (select room_id from visible))) as redacted,
+            and (${here} = any (r.places) or r.places && (t.sources || array(select room_id from visible)))) as redacted,
         (select coalesce(json_agg(d), '[]') from (${deskItems(sql, look, look.reading, sql`(select audience from present)`)}) d) as desk`,
     );
     if (!row) throw new Error("a query without a table gave no row");

@@ -64,6 +64,11 @@ export class Approvals {
   async decideNumber(id: number, verdict: PersonsDecision): Promise<void> {
     const operation = await this.#parts.operations.find(id);
     if (!operation) throw new UserError(`There is no operation ${id}.`);
+    if (await this.#parts.operations.hasNamesake(operation, verdict.roomId)) {
+      throw new UserError(
+        `Another question here has the number ${id} as well, from before this bridge's database was restored. Decide with a reaction to the question that you mean.`,
+      );
+    }
     await this.decide(operation, verdict);
   }
 

@@ -12,7 +12,7 @@ import { Turns } from "../../../src/domain/tables/turns.ts";
 import { Approvals, type PersonsDecision } from "../../../src/engine/operations/approvals.ts";
 import { askPeople } from "../../../src/engine/operations/asking.ts";
 import { onEachDatabase } from "../../support/database.ts";
-import { addAgent, call, newRoom, newUser, rightsOf, setMember, wake } from "../../support/rows.ts";
+import { addAgent, call, newRoom, newUser, rightsOf, setMember, settleEvent, wake } from "../../support/rows.ts";
 
 const bot = "@clevernet:test" as UserId;
 
@@ -85,6 +85,34 @@ onEachDatabase((database) => {
       .filter(({ kind }) => kind === "message")
       .map(({ content }) => String((content as { body?: string }).body));
   };
+
+  describe("a number that two cards of a room have", () => {
+    it("decides nothing: people react to the card that they mean", async () => {
+      const room = await roomOf(ann, ben);
+      const asked = await ask(room);
+      const approvals = new Approvals(await parts());
+      const verdict = { approved: true, by: ann, roomId: room };
+      const card = (sender: UserId, key: string) =>
+        settleEvent(database(), {
+          roomId: room,
+          sender,
+          content: { body: "old", "org.clevernet.operation": asked.id, "org.clevernet.key": key },
+        });
+      const fields = { roomId: room, sender: bot, type: "m.room.member", stateKey: bot };
+      const member = { userId: bot, membership: "join", displayName: undefined, direct: false, kind: "bot" } as const;
+      await settleEvent(database(), fields, { member });
+      await card(bot, asked.cardKey ?? "");
+      await card(ann, "a person's");
+      await card(bot, "of before the restore");
+      await expect(approvals.decideNumber(asked.id, verdict)).rejects.toThrow("has the number");
+      expect((await find(asked.id)).decision).toBe(null);
+      expect(await decide(asked, {})).toMatchObject({ decision: "approved" });
+      const other = await ask(room);
+      await card(ann, "a person's");
+      await approvals.decideNumber(other.id, verdict);
+      expect((await find(other.id)).decision).toBe("approved");
+    });
+  });
 
   describe("a question", () => {
     it("is put to those in the room who may decide, by the agent", async () => {
