@@ -36,6 +36,8 @@ export interface StoredEvent {
   readonly editedAt: Date | null;
   /** State of the file that the event carries. */
   readonly media: Media | null;
+  /** By which agents are shown it: counted in its room; null where it is no part of the history. */
+  readonly number: number | null;
 }
 
 export interface PendingEvent extends StoredEvent {
@@ -51,7 +53,7 @@ export interface Misfit {
 }
 
 export const eventColumns = `e.seq, e.event_id as "eventId", e.room_id as "roomId", e.type, e.state_key as "stateKey", e.sender,
-  e.sent_at as "sentAt", e.content, e.replaces, e.redacts, e.position, e.source, e.edited_at as "editedAt", e.media`;
+  e.sent_at as "sentAt", e.content, e.replaces, e.redacts, e.position, e.source, e.edited_at as "editedAt", e.media, e.number`;
 
 /** An agent, as its own events name it. */
 interface Speaker {
@@ -110,6 +112,15 @@ export class Events {
   async find(eventId: EventId): Promise<StoredEvent | undefined> {
     const [row] = await this.#database.run(
       (sql) => sql<StoredEvent[]>`select ${sql.unsafe(eventColumns)} from events e where e.event_id = ${eventId}`,
+    );
+    return row;
+  }
+
+  /** The event that agents are shown in this room under this number. */
+  async numbered(roomId: RoomId, number: number): Promise<StoredEvent | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<StoredEvent[]>`
+        select ${sql.unsafe(eventColumns)} from events e where e.room_id = ${roomId} and e.number = ${number}`,
     );
     return row;
   }

@@ -181,8 +181,13 @@ export class Rooms {
     await this.#database.run(
       (sql) => sql`
         with told as (
-          update events set routed_at = now(), shown = replaces is null
-          where event_id = any (${[...eventIds]}) and source = 'history' and routed_at is null
+          update events e set routed_at = now(), shown = replaces is null,
+            number = case when replaces is null then last_number(${roomId}) + o.next end
+          from (
+            select seq, row_number() over (order by replaces is not null, position, seq) as next from events
+            where event_id = any (${[...eventIds]}) and source = 'history' and routed_at is null
+          ) o
+          where o.seq = e.seq and routed_at is null
           returning length(content->>'body') as chars, received_at, shown
         )
         insert into rooms (room_id, shown_events, shown_chars, last_shown_at)

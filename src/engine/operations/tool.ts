@@ -46,7 +46,7 @@ export interface ToolContext {
   readonly taint: readonly string[];
   readonly now: Date;
   readonly rooms: Rooms;
-  readonly events: Pick<Events, "find">;
+  readonly events: Pick<Events, "find" | "numbered">;
   readonly agents: AgentDirectory;
   /** Answers questions about texts that are too long to be read by the agent itself. */
   readonly submodel: Submodel;

@@ -6,6 +6,7 @@ import { mediaOf } from "../../../src/engine/sight/media.ts";
 
 const event = (id: string, media: Media | null, content: object = {}): StoredEvent => ({
   seq: 1,
+  number: 1,
   eventId: id as EventId,
   roomId: "!room:test" as RoomId,
   type: "m.room.message",
