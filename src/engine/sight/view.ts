@@ -63,7 +63,8 @@ export class View {
   readonly serverName: string;
   readonly #rights: Rights;
   readonly #trust: Trust;
-  readonly #defaultModel: () => string;
+  /** Names the model with which an agent thinks. */
+  readonly modelOf: (agent: Agent) => string;
   /** Before this, an agent without `reloadEphemeris` remembers nothing. */
   readonly #startedAt: Date;
 
@@ -74,7 +75,7 @@ export class View {
       readonly serverName: string;
       readonly rights: Rights;
       readonly botUserId: UserId;
-      readonly defaultModel: () => string;
+      readonly modelOf: (agent: Agent) => string;
       readonly desks: Desks;
       readonly guides: Guides;
     },
@@ -87,7 +88,7 @@ export class View {
     this.serverName = options.serverName;
     this.#rights = options.rights;
     this.#trust = options;
-    this.#defaultModel = options.defaultModel;
+    this.modelOf = options.modelOf;
     this.#startedAt = options.clock.now();
   }
 
@@ -104,10 +105,6 @@ export class View {
       people: people.map((person) => (trusted.has(person.userId) ? person : { ...person, displayName: null })),
       taint: await untrusted(room.namedBy === null ? [] : [room.namedBy], agent, this.#trust),
     };
-  }
-
-  modelOf(agent: Agent): string {
-    return agent.settings.model ?? this.#defaultModel();
   }
 
   async of(
