@@ -28,7 +28,7 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     tables: "lib type:prompt database lru-cache",
     files: "lib lmml type:database tables file-type mime-types re2js node:timers/promises",
     rights: "lib type:prompt type:database matrix type:tables",
-    agents: "lib type:database type:matrix tables files zod node:fs/promises",
+    agents: "lib type:database type:matrix model tables files zod node:fs/promises",
     budget: "lib lmml prompt model type:tables type:agents",
     speech: "lib lmml prompt matrix type:tables type:agents",
     desk: "lib lmml prompt type:database matrix tables files agents budget lru-cache",

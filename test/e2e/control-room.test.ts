@@ -204,6 +204,11 @@ describe("the control room", () => {
       expect(await command("!agent set scout tools core")).toBe(
         'agent scout: tools: `["core","memory","sandbox","web"]` → `["core"]`',
       );
+      expect(await command("!agent set scout models.think.reasoning high")).toBe(
+        "agent scout: models.think.reasoning: `the default` → `high`",
+      );
+      expect(await command("!agent set scout models.think.reasoning hard")).toContain("models.think.reasoning: found");
+      expect(await command("!agent set scout models.think null")).toContain("→ `the default`");
       expect(await command("!agent set scout temperature hot")).toContain("temperature: found");
       expect(await command("!agent set scout tools planner")).toContain("Add core, or set answer to text");
       expect(await command("!agent set scout temprature 1")).toContain('did you mean "temperature"?');
@@ -211,6 +216,22 @@ describe("the control room", () => {
       await command("!agent set scout displayName Pathfinder");
       const profile = async () => (await admin.api("GET", `v3/profile/${stage.agentId("scout")}`)).displayname;
       await eventually(async () => (await profile()) === "Pathfinder", { what: "the new name" });
+    });
+
+    it("set: what its model refuses is left out, and the control room hears of it once", async () => {
+      const asks = ({ body }: ModelRequest) => body.model === "stubborn" && "reasoning_effort" in body;
+      stage.model.on(asks, { status: 400, error: "Unknown parameter: reasoning_effort" });
+      await command('!agent set scout models {"think": {"name": "stubborn", "reasoning": "low"}}');
+      const room = await stage.directRoom(ann, "scout");
+      await expectPong(room);
+      await stage.bridge.stop();
+      await stage.bridge.start();
+      await expectPong(room);
+      expect(stage.model.requests.filter(asks)).toHaveLength(2);
+      const isTold = ({ body }: Message) => body.includes("The model stubborn refuses `reasoning: low`");
+      await admin.waitForMessage(control, isTold);
+      await command("!agent set scout models null");
+      expect((await admin.messages(control)).filter(isTold)).toHaveLength(1);
     });
 
     it("pause: it wakes for nothing, and says so once in a room; resume ends it", async () => {

@@ -5,6 +5,7 @@ import { systemClock } from "../../src/base/lib/clock.ts";
 import type { UserId } from "../../src/base/lib/ids.ts";
 import { silentLog } from "../../src/base/lib/log.ts";
 import { AgentDirectory } from "../../src/domain/agents/agent.ts";
+import { modelFor } from "../../src/domain/agents/models.ts";
 import { BudgetBook, type ConfiguredBudgets, type Price } from "../../src/domain/budget/book.ts";
 import { MeteredModel } from "../../src/domain/budget/metered-model.ts";
 import { Submodels } from "../../src/domain/budget/submodel.ts";
@@ -60,6 +61,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
   const toolbox = new Toolbox(options.tools);
   const subAgents = new SubAgents(options.shipped ?? new Map(), toolbox, files.stores.system);
   const desks = new Desks(database, files.stores);
+  const choiceFor: Mind["choiceFor"] = (agent) => modelFor(agent, "think", { name: "m", models: {} });
   const guides = new Guides(options.shipped ?? new Map(), "test", subAgents);
   return {
     clock,
@@ -82,7 +84,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
       clock,
       serverName: "test",
       rights: options.rights,
-      defaultModel: () => "m",
+      modelOf: (agent) => choiceFor(agent).model,
       desks,
       guides,
     }),
@@ -90,7 +92,8 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     underWay: new CommandsUnderWay(),
     subAgents,
     model,
-    submodels: new Submodels(model, () => "fast"),
+    submodels: new Submodels(model, () => ({ model: "fast", temperature: 0 })),
+    choiceFor,
     interpreter: new Interpreter(),
     chains: new Chains(database),
     sensors: [mailbox],

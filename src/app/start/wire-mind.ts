@@ -1,6 +1,7 @@
 import type { Database } from "../../adapters/database/connection.ts";
 import { Interpreter } from "../../adapters/sandbox/interpreter.ts";
 import { definitionCheck } from "../../domain/agents/definition-check.ts";
+import { modelFor } from "../../domain/agents/models.ts";
 import { loadShipped } from "../../domain/agents/shipped.ts";
 import { BudgetBook } from "../../domain/budget/book.ts";
 import { MeteredModel } from "../../domain/budget/metered-model.ts";
@@ -27,8 +28,9 @@ import { View } from "../../engine/sight/view.ts";
 import { CommandsUnderWay } from "../../engine/turn/commands-under-way.ts";
 import type { Mind } from "../../engine/turn/mind.ts";
 import { PrefixMeter } from "../../engine/turn/prefix-meter.ts";
+import { modelsOf } from "../config/config.ts";
 import type { LiveConfig } from "../config/live.ts";
-import { liveModel } from "./live-model.ts";
+import { liveModel, optionRefused } from "./live-model.ts";
 import { loadAll } from "./load.ts";
 import type { createMetrics } from "./metrics.ts";
 
@@ -76,16 +78,23 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
   });
   const subAgents = new SubAgents(shipped, toolbox, files.stores.system);
   const book = new BudgetBook(new Budgets(database), () => live.current);
-  const counted = metrics.measured(liveModel(live, { clock, log, onRetry: metrics.modelRetried }), book, clock);
+  const chat = liveModel(live, {
+    clock,
+    log,
+    onRetry: metrics.modelRetried,
+    onRefused: (request, option, words) => given.tellOperators(...optionRefused(request, option, words)),
+  });
+  const counted = metrics.measured(chat, book, clock);
   const model = new MeteredModel({ model: counted, book, clock, log });
   const desks = new Desks(database, files.stores);
   const guides = new Guides(shipped, serverName, subAgents);
+  const choiceFor: Mind["choiceFor"] = (agent) => modelFor(agent, "think", modelsOf(live.current));
   const view = new View(database, {
     botUserId,
     clock,
     serverName,
     rights,
-    defaultModel: () => live.current.model.name,
+    modelOf: (agent) => choiceFor(agent).model,
     desks,
     guides,
   });
@@ -105,10 +114,8 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
     prefixes: new PrefixMeter(),
     renders: new Renders(database),
     model,
-    submodels: new Submodels(
-      model,
-      (agent) => agent.settings.submodel ?? live.current.model.submodel ?? view.modelOf(agent),
-    ),
+    choiceFor,
+    submodels: new Submodels(model, (agent) => modelFor(agent, "read", modelsOf(live.current))),
     interpreter: new Interpreter(),
     chains: new Chains(database),
     sensors: await loadAll<Sensor>("sensors", "sensor"),

@@ -1,12 +1,15 @@
 import { z } from "zod";
 import { UserError } from "../../base/lib/errors.ts";
 import type { AgentName, UserId } from "../../base/lib/ids.ts";
+import { isObject } from "../../base/lib/json.ts";
 import { isAgentName, isUserId } from "../../base/lib/matrix-id.ts";
 import { agentUserId } from "../../domain/agents/agent.ts";
 import { agentNamed } from "../../domain/agents/agent-named.ts";
 import { agentFields, parseAgentSettings } from "../../domain/agents/settings.ts";
 import { changeText } from "../../engine/control/change.ts";
 import { defineCommand, noInput } from "../../engine/control/define-command.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
 
 const name = z.string().describe("The agent's name, such as helper");
 
@@ -93,7 +96,7 @@ export const commands = [
     level: "admin",
     input: z.object({
       name,
-      field: z.string().describe("A field of agent.json, `owner` or `persona`"),
+      field: z.string().describe("A field of agent.json, such as `mode` or `models.read.name`, `owner` or `persona`"),
       value: z.string().describe("The new value: text, a number, true or false, a list with commas, or null"),
     }),
     async run({ name, field, value }, { audit, directory, event, lifecycle }) {
@@ -112,7 +115,7 @@ export const commands = [
       }
       const fields = await directory.fields(agent.name);
       const changed = withField(fields, field, value, `agents:/${name}/agent.json`);
-      const [before, after] = [textOf(fields[field]), textOf(changed[field])];
+      const [before, after] = [textOf(valueAt(fields, field)), textOf(valueAt(changed, field))];
       const row = await audit.record({ ...change, before, after });
       await lifecycle.configure(agent, changed);
       return changeText(row);
@@ -123,18 +126,28 @@ export const commands = [
 const textOf = (value: unknown): string =>
   value === undefined ? "the default" : typeof value === "string" ? value : JSON.stringify(value);
 
+const valueAt = (fields: unknown, path: string): unknown =>
+  path.split(".").reduce<unknown>((value, key) => (isObject(value) ? value[key] : undefined), fields);
+
+/** The fields with another value at this path; undefined takes out what is there. */
+function withValueAt(fields: Fields, path: string, value: unknown): Fields {
+  const [key = "", ...inner] = path.split(".");
+  const before = fields[key];
+  const next = inner.length === 0 ? value : withValueAt(isObject(before) ? before : {}, inner.join("."), value);
+  const { [key]: _, ...others } = fields;
+  return next === undefined ? others : { ...fields, [key]: next };
+}
+
 /** The fields with this one set to what the text means; a `UserError` names what is wrong with it. */
-function withField(
-  fields: Readonly<Record<string, unknown>>,
-  field: string,
-  text: string,
-  where: string,
-): Readonly<Record<string, unknown>> {
-  const schema = Object.entries(agentFields).find(([key]) => key === field)?.[1];
-  const [first, ...others] = text === "null" ? [null] : readingsOf(text);
-  const fits = [first, ...others].find((reading) => schema?.safeParse(reading).success);
-  const { [field]: _, ...rest } = fields;
-  const changed = text === "null" && fits === undefined ? rest : { ...fields, [field]: fits ?? first };
+function withField(fields: Fields, field: string, text: string, where: string): Fields {
+  const [key = ""] = field.split(".");
+  const schema = Object.entries(agentFields).find(([name]) => name === key)?.[1];
+  const [first, ...others] = (text === "null" ? [null] : readingsOf(text)).map((value) =>
+    withValueAt(fields, field, value),
+  );
+  const fits = [first, ...others].find((reading) => schema?.safeParse(reading?.[key]).success);
+  const changed =
+    (text === "null" && fits === undefined ? withValueAt(fields, field, undefined) : (fits ?? first)) ?? {};
   parseAgentSettings(changed, where);
   return changed;
 }

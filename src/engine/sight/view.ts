@@ -73,7 +73,8 @@ export class View {
   readonly serverName: string;
   readonly #rights: Rights;
   readonly #trust: Trust;
-  readonly #defaultModel: () => string;
+  /** Names the model with which an agent thinks. */
+  readonly modelOf: (agent: Agent) => string;
   /** Before this, an agent without `reloadEphemeris` remembers nothing. */
   readonly #startedAt: Date;
 
@@ -84,7 +85,7 @@ export class View {
       readonly serverName: string;
       readonly rights: Rights;
       readonly botUserId: UserId;
-      readonly defaultModel: () => string;
+      readonly modelOf: (agent: Agent) => string;
       readonly desks: Desks;
       readonly guides: Guides;
     },
@@ -97,7 +98,7 @@ export class View {
     this.serverName = options.serverName;
     this.#rights = options.rights;
     this.#trust = options;
-    this.#defaultModel = options.defaultModel;
+    this.modelOf = options.modelOf;
     this.#startedAt = options.clock.now();
   }
 
@@ -114,10 +115,6 @@ export class View {
       people: people.map((person) => (trusted.has(person.userId) ? person : { ...person, displayName: null })),
       taint: await untrusted(room.namedBy === null ? [] : [room.namedBy], agent, this.#trust),
     };
-  }
-
-  modelOf(agent: Agent): string {
-    return agent.settings.model ?? this.#defaultModel();
   }
 
   /** Sees the agent's world as it is now. */

@@ -20,8 +20,8 @@ export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
   const entries: Frame["entries"] = [];
   return {
     subAgent: undefined,
-    get model() {
-      return mind.view.modelOf(agent);
+    get choice() {
+      return mind.choiceFor(agent);
     },
     tools: undefined,
     delegates: undefined,

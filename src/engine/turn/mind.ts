@@ -1,6 +1,7 @@
 import type { AgentName, Conversation, EventId, RoomId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
+import type { ModelChoice } from "../../domain/agents/models.ts";
 import type { BudgetBook } from "../../domain/budget/book.ts";
 import type { MeteredModel } from "../../domain/budget/metered-model.ts";
 import type { Draft, DraftPlace } from "../../domain/speech/draft.ts";
@@ -28,6 +29,8 @@ export interface Mind extends ToolServices, AskServices {
   readonly underWay: CommandsUnderWay;
   readonly prefixes: PrefixMeter;
   readonly model: MeteredModel;
+  /** Chooses the model with which an agent thinks. */
+  readonly choiceFor: (agent: Agent) => ModelChoice;
   readonly book: BudgetBook;
   /** Something waits to be sent into these rooms. */
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;

@@ -65,7 +65,8 @@ export async function perform(call: CallPlace, origin: Origin): Promise<Performe
   const carried = await carriedBy(request, files, origin);
   const asked = known?.askedBecause == null ? undefined : known;
   // A call that is not approved needs no new question: nothing lets it through. One that nobody was shown does.
-  const isAsked = asked && !isUnseen(asked) && (asked.decision !== "approved" || asked.inputHash === hashOf(request, carried));
+  const isAsked =
+    asked && !isUnseen(asked) && (asked.decision !== "approved" || asked.inputHash === hashOf(request, carried));
   const place = isAsked ? { ...call, asked } : { ...call, replaced: asked };
   // An open todo was checked before the operation began; by now it may be done.
   const checked = step.state === undefined ? request : { ...request, todo: undefined };

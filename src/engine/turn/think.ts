@@ -65,11 +65,11 @@ export async function think(
     toolset: tools.hash,
     subAgent: frame.subAgent ?? null,
   });
+  const { choice } = frame;
   const draft = own ? draftOf(state, wakes, step.n) : undefined;
   const answering = model.complete(
     {
-      model: frame.model,
-      temperature: settings.temperature,
+      ...choice,
       messages: prompt.messages,
       tools: tools.definitions,
       parallelToolCalls: !settings.agentFlags.includes("PreventParallelFunctionCalls"),
@@ -94,7 +94,7 @@ export async function think(
   const calls = frame.exchange.unique(completion.toolCalls, step.n);
   const names = calls.map(({ name }) => name);
   const { subAgent } = frame;
-  log.debug({ subAgent, model: frame.model, milliseconds, ...completion.usage, calls: names }, "the model answered");
+  log.debug({ subAgent, model: choice.model, milliseconds, ...completion.usage, calls: names }, "the model answered");
   log.trace({ subAgent, thought: reasoning, text }, "what it thought");
   const speech = own && settings.answer === "text" && calls.length === 0 ? await speak(state, text, wakes, step.n) : [];
   const silent = own && asked(wakes) && !state.spoke && speech.length === 0;
@@ -120,7 +120,7 @@ export async function think(
     ephemeris: [...notes, ...entries].map(toStored),
     subAgent,
     render: shown,
-    usage: { ...completion.usage, ...sent, model: frame.model, milliseconds, reservation },
+    usage: { ...completion.usage, ...sent, model: choice.model, milliseconds, reservation },
     sources: state.sources,
     audience,
     taint: state.taint,

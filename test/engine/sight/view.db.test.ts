@@ -52,7 +52,7 @@ onEachDatabase((database) => {
     const guides = new Guides(new Map(), "test", mind.subAgents);
     const clock = fixedClock({ start: new Date(0) });
     const { botUserId } = mind;
-    const options = { clock, serverName: "test", rights, botUserId, defaultModel: () => "m", desks, guides };
+    const options = { clock, serverName: "test", rights, botUserId, modelOf: () => "m", desks, guides };
     newView = () => new View(database(), options);
   });
 
