@@ -43,6 +43,7 @@ type FromOutside = Pick<
   | "events"
   | "history"
   | "turns"
+  | "readMissed"
   | "onOutbox"
   | "onQueued"
   | "onWoken"
