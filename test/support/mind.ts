@@ -107,6 +107,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
       tellOperators: options.tellOperators ?? (() => {}),
     }),
     book,
+    readMissed: async () => {},
     onOutbox: () => {},
     onQueued: () => {},
     onWoken: () => {},

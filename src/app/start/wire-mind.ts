@@ -45,6 +45,7 @@ type FromOutside = Pick<
   | "events"
   | "history"
   | "turns"
+  | "readMissed"
   | "onOutbox"
   | "onQueued"
   | "onWoken"

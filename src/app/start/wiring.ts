@@ -177,6 +177,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     history,
     turns,
     metrics,
+    readMissed: (userId, roomId) => reconciler.sweepUser(userId, roomId),
     onOutbox: (roomIds) => delivery.nudge(roomIds),
     onQueued: (queued) => delivery.hand(queued),
     onWoken: (conversations) => keeper.send(conversations),

@@ -2,6 +2,7 @@ import type { Database, Json, Sql } from "../../adapters/database/connection.ts"
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Media } from "./media.ts";
 import { type EventWords, type Redacted, redactEvent, wordsOf } from "./redact-event.ts";
+import { saidUnknown } from "./restores.ts";
 
 /** How an event came to us: pushed by the homeserver, found by a sweep, or read when an agent joined. */
 export type EventSource = "push" | "sweep" | "history";
@@ -179,10 +180,7 @@ export class Events {
     const rows = await this.#database.run(
       (sql) => sql`
         with later as (${laterThan(sql, event)})
-        select 1 from later e
-        where e.sender = ${userId} and e.type = 'm.room.message' and e.content ? 'org.clevernet.key'
-          and not e.content ?| array['org.clevernet.draft', 'org.clevernet.operation']
-          and not exists (select 1 from outbox o where o.key = e.content->>'org.clevernet.key' and o.sender = e.sender)
+        select 1 from later e where ${saidUnknown(sql, userId)}
         limit 1`,
     );
     return rows.length > 0;

@@ -1,5 +1,5 @@
-import type { Sql } from "../../adapters/database/connection.ts";
-import type { StoredEvent } from "./events.ts";
+import type { Database, Sql } from "../../adapters/database/connection.ts";
+import type { RoomId, UserId } from "../../base/lib/ids.ts";
 
 /** Operations between the making of a copy and its return; of those that people were asked about, the numbers are read. */
 const numbersLeftOut = 1_000;
@@ -10,7 +10,11 @@ const numbersLeftOut = 1_000;
  * those of that time. The last part, `renumbered`, has to be read.
  * @param key that the event has
  */
-export const noticeRestore = (sql: Sql, { content, sentAt }: StoredEvent, key: string) => {
+export const noticeRestore = (
+  sql: Sql,
+  { content, sentAt }: { readonly content: Readonly<Record<string, unknown>>; readonly sentAt: Date },
+  key: string,
+) => {
   const { "org.clevernet.operation": number } = content;
   const named = Number.isSafeInteger(number) ? Number(number) : 0;
   return sql`
@@ -28,3 +32,31 @@ export const noticeRestore = (sql: Sql, { content, sentAt }: StoredEvent, key: s
       where exists (select 1 from noticed) or named > coalesce(pg_sequence_last_value(sequence), 0)
     )`;
 };
+
+/** A condition on an event `e`: it is a message of this user of ours that no row of the outbox has sent. */
+export const saidUnknown = (sql: Sql, userId: UserId) => sql`
+  e.sender = ${userId} and e.type = 'm.room.message' and e.content ? 'org.clevernet.key'
+  and not e.content ?| array['org.clevernet.draft', 'org.clevernet.operation']
+  and not exists (select 1 from outbox o where o.key = e.content->>'org.clevernet.key' and o.sender = e.sender)`;
+
+/**
+ * True if the agent has spoken in a turn's room, behind what the turn is about, in a way that this database does not
+ * remember: it is an older copy that goes on.
+ */
+export async function wasAnswered(
+  database: Database,
+  { id, roomId }: { readonly id: number; readonly roomId: RoomId },
+  userId: UserId,
+): Promise<boolean> {
+  const rows = await database.run(
+    (sql) => sql`
+      with cause as (
+        select coalesce((select max(position) from wakes where turn_id = t.id), t.place) as place from turns t where id = ${id}
+      ), later as (
+        select e.* from cause, events e where room_id = ${roomId} and e.position > cause.place and shown
+        union all select e.* from cause, events e where room_id = ${roomId} and e.position > cause.place and not shown
+      )
+      select 1 from later e where ${saidUnknown(sql, userId)} limit 1`,
+  );
+  return rows.length > 0;
+}

@@ -1,4 +1,5 @@
 import { isDraft } from "../../adapters/matrix/draft.ts";
+import { isUnreadable } from "../../adapters/matrix/events.ts";
 import { agentName, type Message, readMessage } from "../../adapters/matrix/message.ts";
 import { digest, type EventId, type UserId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
@@ -25,6 +26,7 @@ import { isShownState, project } from "./project.ts";
 import type { Reactions } from "./reactions.ts";
 import { redact, redactLate } from "./redactions.ts";
 import type { Throttle } from "./throttle.ts";
+import { type Speaker, tellUnreadable } from "./unreadable.ts";
 
 interface CommandHandler {
   /** True if a human's own message with this body may be a command. */
@@ -131,6 +133,10 @@ export class Judge {
     if (!message) return {};
     const { approvals, events } = this.#parts;
     const sender = this.kindOf(event.sender);
+    if (isUnreadable(event.content)) {
+      const meant = () => this.#addressees(event, message, room);
+      return { outbox: sender === "human" ? await tellUnreadable(event, room, meant, this.#parts) : [] };
+    }
     // Edits and redactions may come before what they are about.
     if (event.overtaken) await redactLate(event, room, { approvals, events, kindOf: this.kindOf });
     if (sender === "agent" && isDraft(event.content)) return judgeDraft(event, events);
@@ -270,7 +276,7 @@ export class Judge {
   }
 
   /** Those to whom a message is said; a command is answered by the bot, or by one agent. */
-  async #addressees(event: PendingEvent, message: Message, room: RoomContext): Promise<{ userId: UserId }[]> {
+  async #addressees(event: PendingEvent, message: Message, room: RoomContext): Promise<Speaker[]> {
     const here = await this.#agentsIn(room);
     if (!this.isCommand(event)) return (await this.#whoIsMeant(event, message, room, here)).map(({ agent }) => agent);
     return room.botJoined ? [{ userId: this.#parts.botUserId }] : here.slice(0, 1);

@@ -1,4 +1,4 @@
-import type { AgentName, Conversation, EventId, RoomId } from "../../base/lib/ids.ts";
+import type { AgentName, Conversation, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import type { ModelChoice } from "../../domain/agents/models.ts";
@@ -32,6 +32,8 @@ export interface Mind extends ToolServices, AskServices {
   /** Chooses the model with which an agent thinks. */
   readonly choiceFor: (agent: Agent) => ModelChoice;
   readonly book: BudgetBook;
+  /** Stores what this user of ours has missed in the room. */
+  readonly readMissed: (userId: UserId, roomId: RoomId) => Promise<void>;
   /** Something waits to be sent into these rooms. */
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
   /** These rows were queued just now. */
