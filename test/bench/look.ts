@@ -9,7 +9,7 @@ import { silentLog } from "../../src/base/lib/log.ts";
 import { layout } from "../../src/base/prompt/layout.ts";
 import { type Agent, AgentDirectory } from "../../src/domain/agents/agent.ts";
 import { parseAgentSettings } from "../../src/domain/agents/settings.ts";
-import { commitSteps } from "../../src/domain/tables/steps.ts";
+import { commitSteps } from "../../src/domain/tables/commit-steps.ts";
 import { mindOf } from "../support/mind.ts";
 import { createDatabase } from "../support/postgres.ts";
 import { newRoom, rightsOf, setMember, settleEvent, wake } from "../support/rows.ts";

@@ -5,9 +5,10 @@ import { type AgentName, type EventId, type RoomId, secret, type UserId } from "
 import { InTurn } from "../../base/lib/in-turn.ts";
 import type { WakeReason } from "../../base/prompt/types.ts";
 import { type AgentRecord, agentRecords } from "./agents.ts";
+import { commitSteps } from "./commit-steps.ts";
 import { type OperationRecord, recordOperations } from "./operation-record.ts";
 import { wasAnswered } from "./restores.ts";
-import { commitSteps, Fenced, roomsSpokenIn, type Step, type StepCommit } from "./steps.ts";
+import { Fenced, roomsSpokenIn, type Step, type StepCommit } from "./steps.ts";
 import { type BreakOff, breakOff, closeTurn, type LastWords } from "./turn-end.ts";
 
 export interface Turn {
