@@ -27,7 +27,17 @@ import {
   wordsFor,
 } from "../operations/command-line.ts";
 import { levelToCommand } from "../operations/gate.ts";
-import { describe, type Ended, examine, operate, refused, resultText, unknown } from "../operations/operation.ts";
+import {
+  describe,
+  type Ended,
+  ending,
+  examine,
+  inPlace,
+  operate,
+  refused,
+  resultText,
+  unknown,
+} from "../operations/operation.ts";
 import type { AnyTool, ToolOutcome } from "../operations/tool.ts";
 import { toolContext } from "../operations/tool-context.ts";
 import { type Arguments, inputOf, takeApart } from "../operations/toolbox.ts";
@@ -56,6 +66,9 @@ const told = (mistake: string): string => {
 
 const somebodyCame =
   "The answer is not shown: somebody has come meanwhile who may not read all that is in it. Ask again, and you are told what may be known here now.";
+
+/** By which programs know the command that a message answers. */
+const answers = ({ eventId }: StoredEvent) => ({ "org.clevernet.command": eventId });
 
 /** Somebody began a command, and wrote none. */
 const isEmpty = (body: string, prefix: string): boolean => body.replaceAll(prefix, "").trim() === "";
@@ -98,9 +111,10 @@ export class Commands {
       if (!(error instanceof UserError || error instanceof HomeserverError)) throw error;
       answer = { text: told(error.message) };
     }
-    const said = answer.text === "" ? [] : marked(this.#say(given, answer.text), answer.taint ?? []);
+    const quotes = await this.#services.events.isFollowed(given.event);
+    const said = answer.text === "" ? [] : marked(this.#say(given, answer.text, quotes), answer.taint ?? []);
     const { operation, outbox = [], wakes = [] } = answer;
-    const unsaid = operation ? this.#say(given, somebodyCame) : [];
+    const unsaid = operation ? this.#say(given, somebodyCame, quotes) : [];
     return { outbox: [...outbox, ...said], unsaid, wakes, ...(operation && { operation }) };
   };
 
@@ -169,18 +183,20 @@ export class Commands {
     return `There is no command \`${prefix}${echoed(typed)}\`.${hint} Commands: ${list}. \`${prefix}help\` explains them.`;
   }
 
-  #say({ event, message, room, agentsHere }: Given, text: string): OutboxDraft[] {
+  /** @param quotes the command does not stand right above */
+  #say({ event, message, room, agentsHere }: Given, text: string, quotes: boolean): OutboxDraft[] {
     const sender = room.botJoined ? this.#services.client.botUserId : agentsHere[0]?.userId;
     if (sender === undefined) return [];
-    return utter({
+    const drafts = utter({
       sender,
       roomId: event.roomId,
       text,
       thread: answering(message.threadId, event.eventId),
-      replyTo: message.threadId === undefined ? event.eventId : undefined,
+      replyTo: quotes && message.threadId === undefined ? event.eventId : undefined,
       notice: true,
       key: digest("command answer", event.eventId),
     });
+    return drafts.map((draft) => ({ ...draft, content: { ...(draft.content as object), ...answers(event) } }));
   }
 }
 
@@ -220,7 +236,8 @@ async function carryOut(
   signal: AbortSignal,
 ): Promise<Answer> {
   const { clock, event, message, operations } = context;
-  const request = { tool, input, todo };
+  const conversation = { agent: agent.name, roomId: event.roomId };
+  const request = { tool, input: inPlace(tool, input, conversation), todo };
   const origin = {
     agent,
     roomId: event.roomId,
@@ -241,7 +258,7 @@ async function carryOut(
   const call = describe(request, kind, origin);
   // An operation that must not be repeated is recorded when it begins. If its row is there already, it was under way
   // when its process died.
-  const found = tool.repeatable ? undefined : await operations.begin(call, { agent: agent.name, roomId: event.roomId });
+  const found = tool.repeatable ? undefined : await operations.begin(call, conversation);
   const end = async (): Promise<Ended> => {
     if (found !== undefined) return unknown;
     return verdict.decision === "run" ? operate(request, kind, forTool) : refused(tool, verdict.reason);
@@ -251,7 +268,8 @@ async function carryOut(
   const record = { ...row, state, result: resultText(outcome), milliseconds: clock.monotonic() - started };
   const sources = [event.roomId, ...(outcome.sources ?? [])];
   return {
-    text: error === undefined ? textOf(outcome, outcome.speaksIn === event.roomId) : told(textOf(outcome, false)),
+    text:
+      error === undefined ? textOf(outcome, outcome.speaksIn === event.roomId) : told(failureOf(state, error, outcome)),
     taint: outcome.taint ?? [],
     outbox: outcome.outbox ?? [],
     wakes: outcome.wakes ?? [],
@@ -262,6 +280,12 @@ async function carryOut(
 function stopped(error: unknown): Ended {
   if (!(error instanceof Stopped)) throw error;
   return { state: "interrupted", outcome: { result: interrupted(error.message) }, error: error.message };
+}
+
+/** Tells a person, who knows what they have written, why it is not done. */
+function failureOf(state: Ended["state"], error: string, outcome: ToolOutcome): string {
+  if (state === "failed") return error;
+  return state === "refused" ? `Not done: ${ending(error)}` : textOf(outcome, false);
 }
 
 function textOf({ result, verbatim }: ToolOutcome, spoken: boolean): string {

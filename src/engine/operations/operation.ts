@@ -1,11 +1,12 @@
 import type { Json } from "../../adapters/database/connection.ts";
 import { UserError } from "../../base/lib/errors.ts";
-import { digest } from "../../base/lib/ids.ts";
+import { type Conversation, digest, type RoomId } from "../../base/lib/ids.ts";
 import { canonicalJson, isObject } from "../../base/lib/json.ts";
 import { render } from "../../base/lmml/render.ts";
 import { beginning } from "../../base/prompt/measure.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { seatOf } from "../../domain/desk/desk.ts";
+import { folderHere, fromShare } from "../../domain/files/path.ts";
 import type { Stamp } from "../../domain/files/stamp.ts";
 import type { OperationCall } from "../../domain/tables/operation-record.ts";
 import { positionalFields } from "./command-line.ts";
@@ -25,11 +26,37 @@ export type OperationRequest = { readonly tool: AnyTool } & Arguments;
 /** The call with its tool and a valid input, or what is wrong with it. */
 export type Prepared = OperationRequest | { readonly refusal: string };
 
+/** Writes paths from their share on; see `Tool.paths`. Whatever looks at the input later sees one path for one file. */
+export function inPlace<Input extends Readonly<Record<string, unknown>>>(
+  tool: Pick<AnyTool, "paths">,
+  input: Input,
+  { agent, roomId }: Conversation,
+): Input {
+  const here = folderHere(agent, roomId);
+  const whole = (tool.paths ?? []).flatMap((field) => {
+    const path = input[field];
+    return typeof path === "string" ? [[field, fromShare(path, here)]] : [];
+  });
+  return { ...input, ...Object.fromEntries(whole) };
+}
+
+/** A conversation, with all that is known of its agent. */
+interface Caller {
+  readonly agent: Agent;
+  readonly roomId: RoomId;
+}
+
 /** `tools`: names of those that the caller has; undefined is all that the agent has. */
-export function prepare(toolbox: Toolbox, agent: Agent, call: ModelCall, tools?: readonly string[]): Prepared {
+export function prepare(
+  toolbox: Toolbox,
+  { agent, roomId }: Caller,
+  call: ModelCall,
+  tools?: readonly string[],
+): Prepared {
   try {
     const tool = toolbox.called(agent, call.name, tools);
-    return { tool, ...readArguments(tool, call.arguments) };
+    const { input, todo } = readArguments(tool, call.arguments);
+    return { tool, input: inPlace(tool, input, { agent: agent.name, roomId }), todo };
   } catch (error) {
     if (error instanceof UserError) return { refusal: error.message };
     throw error;
@@ -56,6 +83,9 @@ export async function examine({ tool, input, todo }: OperationRequest, context: 
   }
 }
 
+/** A reason as the end of a sentence. */
+export const ending = (why: string): string => `${why}${/[.!?]$/.test(why) ? "" : "."}`;
+
 /** How an operation has ended, and what its caller is told. */
 export interface Ended {
   readonly state: "done" | "failed" | "refused" | "expired" | "interrupted" | "unknown";
@@ -64,8 +94,7 @@ export interface Ended {
   readonly error?: string;
 }
 
-const notCarriedOut = (tool: AnyTool, why: string): string =>
-  `${tool.name} was not carried out: ${why}${/[.!?]$/.test(why) ? "" : "."}`;
+const notCarriedOut = (tool: AnyTool, why: string): string => `${tool.name} was not carried out: ${ending(why)}`;
 
 export const refused = (tool: AnyTool, why: string, state: Ended["state"] = "refused"): Ended => ({
   state,

@@ -92,7 +92,8 @@ async function carryOut(
     journal.skip(step.done.parts ?? 0);
     return { acting: step.done, waiting: [] };
   }
-  const prepared = refusal === undefined ? prepare(mind.toolbox, agent, call, frame.tools) : { refusal };
+  const prepared =
+    refusal === undefined ? prepare(mind.toolbox, { agent, roomId: turn.roomId }, call, frame.tools) : { refusal };
   let performed: Performed;
   // A call of no tool is no operation.
   if ("refusal" in prepared) performed = { outcome: { result: prepared.refusal } };
