@@ -51,7 +51,10 @@ describe("approvals", () => {
   afterAll(() => stage.strike());
 
   const relation = ({ content }: Message) => (content["m.relates_to"] ?? {}) as Record<string, unknown>;
-  const isAnswerTo = (id: string) => (message: Message) => JSON.stringify(relation(message)).includes(id);
+  const isAnswerTo =
+    (id: string) =>
+    ({ content }: Message) =>
+      JSON.stringify(content).includes(id);
   /** What the bridge answers to a command. */
   const command = async (line: string, { by = ann, where = room } = {}): Promise<string> =>
     (await by.waitForMessage(where, isAnswerTo(await by.say(where, line)))).body;

@@ -31,8 +31,7 @@ describe("the control room", () => {
   });
   afterAll(() => stage.strike());
 
-  const isReplyTo = (id: string) => (message: Message) =>
-    JSON.stringify(message.content["m.relates_to"] ?? {}).includes(id);
+  const isReplyTo = (id: string) => (message: Message) => JSON.stringify(message.content).includes(id);
   const isNotice = ({ sender, content }: Message) => sender === stage.agentId() && content.msgtype === "m.notice";
   /** What the bridge answers to a command. */
   const command = async (line: string, { by = admin, where = control } = {}): Promise<string> =>

@@ -34,8 +34,7 @@ describe("operations", () => {
   });
   afterAll(() => stage.strike());
 
-  const answerTo = (id: string) => (message: Message) =>
-    JSON.stringify(message.content["m.relates_to"] ?? {}).includes(id);
+  const answerTo = (id: string) => (message: Message) => JSON.stringify(message.content).includes(id);
   /** What the bridge answers to a command. */
   const command = async (room: string, line: string, by = ann): Promise<string> =>
     (await by.waitForMessage(room, answerTo(await by.say(room, line)))).body;

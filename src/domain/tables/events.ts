@@ -221,6 +221,21 @@ export class Events {
     return row;
   }
 
+  /** True if people see something else below the event in its room, or will: it is on its way to be sent. */
+  async isFollowed({ position, roomId }: StoredEvent): Promise<boolean> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ followed: boolean }[]>`
+        select exists (select 1 from events where room_id = ${roomId} and position > ${position} and shown)
+          or exists (
+            select 1 from events where room_id = ${roomId} and position > ${position} and not shown
+            and type in ('m.room.message', 'm.room.encrypted', 'm.sticker') and replaces is null)
+          or exists (
+            select 1 from outbox where room_id = ${roomId} and state = 'pending' and kind in ('message', 'file', 'media')
+          ) as followed`,
+    );
+    return row?.followed ?? false;
+  }
+
   /** Redactions of an event that came before it did. */
   redactionsOf(event: StoredEvent): Promise<StoredEvent[]> {
     return this.#database.run(

@@ -15,11 +15,12 @@ export const tool = defineTool({
   help: "Shows a text file, up to 64,000 characters of it.",
   kind: "read",
   repeatable: true,
+  paths: ["path"],
   pathLast: true,
-  input: z.object({ path: z.string().min(1).describe("The file, as share:/path") }),
+  input: z.object({ path: z.string().min(1).describe("The file: notes.md in this room, or share:/path") }),
   async run({ path }, { files }) {
     const { text, contentType, size } = await files.read(path);
-    if (text === null) throw new UserError(`${path} is no text: it is ${contentType} of ${size} bytes.`);
+    if (text === null) throw new UserError(`${files.named(path)} is no text: it is ${contentType} of ${size} bytes.`);
     const more = text.length - charactersMax;
     const result = more > 0 ? `${text.slice(0, charactersMax)}\n[${more} more characters are left out]` : text;
     return { result, verbatim: true };

@@ -13,12 +13,13 @@ export const tool = defineTool({
   help: "Searches files by their names or by the words in them. The results stand in a window on the agent's desk, best first.",
   kind: "read",
   repeatable: true,
+  paths: ["path"],
   input: z.object({
     path: z
       .string()
       .trim()
       .min(1)
-      .describe("The folder to search, as share:/path, or a pattern such as `agents:/**/*.md`"),
+      .describe("The folder to search: drafts in this room, or share:/path, or a pattern such as `agents:/**/*.md`"),
     query: z.string().trim().min(1).max(500).describe("The words to look for"),
     searchMode: z.enum(searchModes).default("content").describe("filename: in the names; content: in the texts"),
   }),

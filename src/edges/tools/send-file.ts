@@ -10,7 +10,7 @@ export const tool = defineTool({
   name: "SendFile",
   set: "core",
   command: "send",
-  examples: ["rooms:/!abc:example.org/plan.png The new plan"],
+  examples: ["plan.png The new plan"],
   topic: "speaking",
   description:
     "Sends a file of the virtual file system into a room, where people see or hear it: an image, audio, a video, or any other file.",
@@ -19,10 +19,11 @@ export const tool = defineTool({
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,
   carries: ({ path }) => path,
   repeatable: true,
+  paths: ["path"],
   positional: ["caption"],
   input: z.object({
     roomId: z.string().min(1).describe("The room to send it to; without it, the conversation's own").optional(),
-    path: z.string().min(1).describe("The file, as share:/path"),
+    path: z.string().min(1).describe("The file: notes.md in this room, or share:/path"),
     caption: z.string().trim().min(1).describe("What to say about it; for an image, what is to be seen").optional(),
   }),
   async run({ caption, path, roomId: named }, context) {

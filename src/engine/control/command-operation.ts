@@ -5,7 +5,7 @@ import { digest } from "../../base/lib/ids.ts";
 import { render } from "../../base/lmml/render.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { helpFor } from "../operations/command-line.ts";
-import { type OperationRequest, refused, unknown } from "../operations/operation.ts";
+import { type Ended, ending, type OperationRequest, refused, unknown } from "../operations/operation.ts";
 import { carryOut, decide, type Ledger, parseLine, type Recorded, record } from "../operations/protocol.ts";
 import type { AnyTool, ToolOutcome } from "../operations/tool.ts";
 import { toolContext } from "../operations/tool-context.ts";
@@ -16,7 +16,7 @@ import { shownMistake } from "./mistake.ts";
 /** Runs a tool that a person commands. The operation is recorded with all that follows from the command. */
 export async function runTool(agent: Agent, tool: AnyTool, line: string, context: CommandContext): Promise<Answer> {
   const { event, prefix, underWay } = context;
-  const parsed = parseLine(tool, line);
+  const parsed = parseLine({ agent, roomId: event.roomId }, tool, line);
   if (parsed.state === "invalid") throw new UserError(`${parsed.mistake}\n\n${helpFor(tool, prefix)}`);
   const command = { requester: event.sender, repeatable: tool.repeatable };
   return underWay.run({ agent: agent.name, roomId: event.roomId }, command, async (signal) => {
@@ -26,7 +26,9 @@ export async function runTool(agent: Agent, tool: AnyTool, line: string, context
     const sources = [event.roomId, ...(outcome.sources ?? [])];
     return {
       text:
-        error === undefined ? textOf(outcome, outcome.speaksIn === event.roomId) : shownMistake(textOf(outcome, false)),
+        error === undefined
+          ? textOf(outcome, outcome.speaksIn === event.roomId)
+          : shownMistake(failureOf(ended, error)),
       taint: outcome.taint ?? [],
       outbox: outcome.outbox ?? [],
       wakes: outcome.wakes ?? [],
@@ -72,6 +74,12 @@ const ledgerOf = (agent: Agent, { clock, event, operations }: CommandContext): L
     return { state: "interrupted", outcome: { result: interrupted(thrown.message) }, error: thrown.message };
   },
 });
+
+/** Tells a person, who knows what they have written, why it is not done. */
+function failureOf({ state, outcome }: Ended, error: string): string {
+  if (state === "failed") return error;
+  return state === "refused" ? `Not done: ${ending(error)}` : textOf(outcome, false);
+}
 
 function textOf({ result, verbatim }: ToolOutcome, spoken: boolean): string {
   if (typeof result !== "string") return spoken ? "" : fenced(render(result), "xml");

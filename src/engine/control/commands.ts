@@ -42,6 +42,9 @@ const edited =
 const somebodyCame =
   "The answer is not shown: somebody has come meanwhile who may not read all that is in it. Ask again, and you are told what may be known here now.";
 
+/** By which programs know the command that a message answers. */
+const answers = ({ eventId }: StoredEvent) => ({ "org.clevernet.command": eventId });
+
 /** Somebody began a command, and wrote none. */
 const isEmpty = (body: string, prefix: string): boolean => body.replaceAll(prefix, "").trim() === "";
 
@@ -83,9 +86,10 @@ export class Commands {
       if (!(error instanceof UserError || error instanceof HomeserverError)) throw error;
       answer = { text: shownMistake(error.message) };
     }
-    const said = answer.text === "" ? [] : marked(this.#say(given, answer.text), answer.taint ?? []);
+    const quotes = await this.#services.events.isFollowed(given.event);
+    const said = answer.text === "" ? [] : marked(this.#say(given, answer.text, quotes), answer.taint ?? []);
     const { operation, outbox = [], wakes = [] } = answer;
-    const unsaid = operation ? this.#say(given, somebodyCame) : [];
+    const unsaid = operation ? this.#say(given, somebodyCame, quotes) : [];
     return { outbox: [...outbox, ...said], unsaid, wakes, ...(operation && { operation }) };
   };
 
@@ -154,18 +158,20 @@ export class Commands {
     return `There is no command \`${prefix}${echoed(typed)}\`.${hint} Commands: ${list}. \`${prefix}help\` explains them.`;
   }
 
-  #say({ event, message, room, agentsHere }: Given, text: string): OutboxDraft[] {
+  /** @param quotes the command does not stand right above */
+  #say({ event, message, room, agentsHere }: Given, text: string, quotes: boolean): OutboxDraft[] {
     const sender = room.botJoined ? this.#services.client.botUserId : agentsHere[0]?.userId;
     if (sender === undefined) return [];
-    return utter({
+    const drafts = utter({
       sender,
       roomId: event.roomId,
       text,
       thread: answering(message.threadId, event.eventId),
-      replyTo: message.threadId === undefined ? event.eventId : undefined,
+      replyTo: quotes && message.threadId === undefined ? event.eventId : undefined,
       notice: true,
       key: digest("command answer", event.eventId),
     });
+    return drafts.map((draft) => ({ ...draft, content: { ...(draft.content as object), ...answers(event) } }));
   }
 }
 

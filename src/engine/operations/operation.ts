@@ -1,8 +1,9 @@
 import type { Json } from "../../adapters/database/connection.ts";
-import { digest } from "../../base/lib/ids.ts";
+import { type Conversation, digest } from "../../base/lib/ids.ts";
 import { canonicalJson, isObject } from "../../base/lib/json.ts";
 import { render } from "../../base/lmml/render.ts";
 import { beginning } from "../../base/prompt/measure.ts";
+import { folderHere, fromShare } from "../../domain/files/path.ts";
 import type { Stamp } from "../../domain/files/stamp.ts";
 import type { OperationCall } from "../../domain/tables/operation-record.ts";
 import { positionalFields } from "./command-line.ts";
@@ -12,6 +13,23 @@ import type { Arguments } from "./toolbox.ts";
 /** A call with its tool and a valid input. */
 export type OperationRequest = { readonly tool: AnyTool } & Arguments;
 
+/** Writes paths from their share on; see `Tool.paths`. Whatever looks at the input later sees one path for one file. */
+export function inPlace<Input extends Readonly<Record<string, unknown>>>(
+  tool: Pick<AnyTool, "paths">,
+  input: Input,
+  { agent, roomId }: Conversation,
+): Input {
+  const here = folderHere(agent, roomId);
+  const whole = (tool.paths ?? []).flatMap((field) => {
+    const path = input[field];
+    return typeof path === "string" ? [[field, fromShare(path, here)]] : [];
+  });
+  return { ...input, ...Object.fromEntries(whole) };
+}
+
+/** A reason as the end of a sentence. */
+export const ending = (why: string): string => `${why}${/[.!?]$/.test(why) ? "" : "."}`;
+
 /** How an operation has ended, and what its caller is told. */
 export interface Ended {
   readonly state: "done" | "failed" | "refused" | "expired" | "interrupted" | "unknown";
@@ -20,8 +38,7 @@ export interface Ended {
   readonly error?: string;
 }
 
-const notCarriedOut = (tool: AnyTool, why: string): string =>
-  `${tool.name} was not carried out: ${why}${/[.!?]$/.test(why) ? "" : "."}`;
+const notCarriedOut = (tool: AnyTool, why: string): string => `${tool.name} was not carried out: ${ending(why)}`;
 
 export const refused = (tool: AnyTool, why: string, state: Ended["state"] = "refused"): Ended => ({
   state,

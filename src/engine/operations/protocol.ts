@@ -1,13 +1,23 @@
 import type { Clock } from "../../base/lib/clock.ts";
 import { UserError } from "../../base/lib/errors.ts";
+import type { RoomId } from "../../base/lib/ids.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { seatOf } from "../../domain/desk/desk.ts";
 import type { OperationCall, OperationRecord } from "../../domain/tables/operation-record.ts";
 import { readCommandLine } from "./command-line.ts";
 import { type AskVerdict, gate, type Verdict } from "./gate.ts";
-import { describe, type Ended, type OperationRequest, refused, resultText, unknown, withSources } from "./operation.ts";
+import {
+  describe,
+  type Ended,
+  inPlace,
+  type OperationRequest,
+  refused,
+  resultText,
+  unknown,
+  withSources,
+} from "./operation.ts";
 import type { AnyTool, OperationKind, ToolContext, ToolOutcome } from "./tool.ts";
-import { type Arguments, inputOf, readArguments, type Toolbox, takeApart } from "./toolbox.ts";
+import { inputOf, readArguments, type Toolbox, takeApart } from "./toolbox.ts";
 
 /**
  * The course of every operation, whether a model calls the tool or a person commands it:
@@ -30,24 +40,28 @@ export type Parsed =
   | { readonly state: "valid"; readonly request: OperationRequest }
   | { readonly state: "invalid"; readonly mistake: string };
 
+/** A conversation, with all that is known of its agent. */
+interface Caller {
+  readonly agent: Agent;
+  readonly roomId: RoomId;
+}
+
 /** Parses a model's call. `tools`: names of those that the caller has; undefined is all that the agent has. */
-export const parseCall = (toolbox: Toolbox, agent: Agent, call: ModelCall, tools?: readonly string[]): Parsed =>
-  parse(
-    () => toolbox.called(agent, call.name, tools),
-    (tool) => readArguments(tool, call.arguments),
-  );
+export const parseCall = (toolbox: Toolbox, caller: Caller, call: ModelCall, tools?: readonly string[]): Parsed =>
+  parse(caller, () => {
+    const tool = toolbox.called(caller.agent, call.name, tools);
+    return { tool, ...readArguments(tool, call.arguments) };
+  });
 
 /** Parses a line that a person wrote behind a tool's command. */
-export const parseLine = (tool: AnyTool, line: string): Parsed =>
-  parse(
-    () => tool,
-    () => takeApart(readCommandLine({ ...tool, input: inputOf(tool) }, line)),
-  );
+export const parseLine = (caller: Caller, tool: AnyTool, line: string): Parsed =>
+  parse(caller, () => ({ tool, ...takeApart(readCommandLine({ ...tool, input: inputOf(tool) }, line)) }));
 
-function parse(find: () => AnyTool, read: (tool: AnyTool) => Arguments): Parsed {
+function parse({ agent, roomId }: Caller, read: () => OperationRequest): Parsed {
   try {
-    const tool = find();
-    return { state: "valid", request: { tool, ...read(tool) } };
+    const request = read();
+    const input = inPlace(request.tool, request.input, { agent: agent.name, roomId });
+    return { state: "valid", request: { ...request, input } };
   } catch (error) {
     if (error instanceof UserError) return { state: "invalid", mistake: error.message };
     throw error;

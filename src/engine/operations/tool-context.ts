@@ -50,7 +50,7 @@ export interface ToolServices extends Trust, LetterServices {
   readonly rights: Rights;
   readonly clock: Clock;
   readonly directory: AgentDirectory;
-  readonly events: Pick<Events, "find" | "numbered">;
+  readonly events: Pick<Events, "find" | "isFollowed" | "numbered">;
   readonly files: FileSystemParts;
   readonly interpreter: Interpreter;
   readonly knowledge: Knowledge;

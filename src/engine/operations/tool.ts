@@ -148,6 +148,8 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
    * asks again.
    */
   readonly carries?: (input: z.output<z.ZodObject<Shape>>) => string;
+  /** Fields of the input that are paths, or patterns of them: one without a share is in the room's files. */
+  readonly paths?: readonly string[];
   /** May be run again when its outcome is unknown. Where not, the outcome is reported as unknown. */
   readonly repeatable: boolean;
   /** `run` changes nothing and waits for nothing but the database: all that happens is in its outcome. */

@@ -94,7 +94,9 @@ async function carryOut(
     return { acting: step.done, waiting: [] };
   }
   const parsed: Parsed =
-    refusal === undefined ? parseCall(mind.toolbox, agent, call, frame.tools) : { state: "invalid", mistake: refusal };
+    refusal === undefined
+      ? parseCall(mind.toolbox, { agent, roomId: turn.roomId }, call, frame.tools)
+      : { state: "invalid", mistake: refusal };
   let performed: Performed;
   // A call of no tool is no operation.
   if (parsed.state === "invalid") performed = { outcome: { result: parsed.mistake } };

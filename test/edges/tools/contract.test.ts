@@ -104,6 +104,12 @@ describe.each(tools)("$name", ({ file, tool }) => {
     }
   });
 
+  it("takes each of its paths without a share, too", () => {
+    const { fields } = formOf(inputOf(tool));
+    const paths = Object.keys(fields).filter((name) => ["glob", "path", "target"].includes(name));
+    expect([...(tool.paths ?? [])].sort()).toEqual(paths.sort());
+  });
+
   it("refuses what it does not know, by its name", () => {
     expect(() => readArguments(tool, JSON.stringify({ ...sample(tool), nonsense: 1 }))).toThrow("nonsense");
   });

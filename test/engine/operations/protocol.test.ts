@@ -116,13 +116,15 @@ describe("a line behind a tool's command", () => {
     run: async ({ content }) => ({ result: content }),
   });
 
+  const caller = { agent: { name: "helper" }, roomId: "!room:test" } as Parameters<typeof parseLine>[0];
+
   it("gives a request, with the todo that it names", () => {
     const request = { tool, input: { content: "good morning" }, todo: 3 };
-    expect(parseLine(tool, "--todo 3 good morning")).toEqual({ state: "valid", request });
+    expect(parseLine(caller, tool, "--todo 3 good morning")).toEqual({ state: "valid", request });
   });
 
   it("gives the mistake in it", () => {
-    expect(parseLine(tool, "--to Ann hello")).toMatchObject({
+    expect(parseLine(caller, tool, "--to Ann hello")).toMatchObject({
       state: "invalid",
       mistake: expect.stringMatching("--to"),
     });
