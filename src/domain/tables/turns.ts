@@ -52,7 +52,7 @@ export interface TakenWake {
 export interface ClaimedTurn extends Turn {
   /** Wakes that a turn has taken when it was opened; null for one that was taken over, or goes on with a decision. */
   readonly wakes: readonly TakenWake[] | null;
-  /** Another process has worked on it, or this one before it was started anew. */
+  /** Another process has worked on it, or it is about something that came before this one was started. */
   readonly isInherited: boolean;
   /** The agent as it is now. */
   readonly record: AgentRecord;
@@ -153,7 +153,8 @@ export class Turns {
           from resumed
           union all select ${sql.unsafe(turnColumns)}, (
             select jsonb_agg(to_jsonb(t) order by t.id) from (select ${sql.unsafe(wakeColumns)}
-              from unread w left join events e on e.event_id = w.event_id) t), false
+              from unread w left join events e on e.event_id = w.event_id) t), (
+            select coalesce(bool_or(created_at < started_at), false) from unread, processes where session = ${this.session})
           from opened
         ), waiting as (
           select exists (select 1 from wakes where agent = ${agent} and room_id = ${roomId} and turn_id is null)

@@ -1,7 +1,7 @@
 import { isDraft } from "../../adapters/matrix/draft.ts";
 import { isUnreadable } from "../../adapters/matrix/events.ts";
 import { agentName, type Message, readMessage } from "../../adapters/matrix/message.ts";
-import { digest, type EventId, type UserId } from "../../base/lib/ids.ts";
+import { digest, type UserId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import type { Agent, AgentDirectory } from "../../domain/agents/agent.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
@@ -15,6 +15,7 @@ import { isCard } from "../../engine/operations/approval-card.ts";
 import type { Approvals } from "../../engine/operations/approvals.ts";
 import type { Scene, Sensor } from "../../engine/operations/sensor.ts";
 import { isAmongAgents, mediaOf } from "./carried.ts";
+import { causeOf, keyOf } from "./cause.ts";
 import { refuseFlood } from "./command-flood.ts";
 import { judgeDraft } from "./drafts.ts";
 import { applyEdits, isEditOf } from "./edits.ts";
@@ -26,7 +27,7 @@ import { isShownState, project } from "./project.ts";
 import type { Reactions } from "./reactions.ts";
 import { redact, redactLate } from "./redactions.ts";
 import type { Throttle } from "./throttle.ts";
-import { type Speaker, tellUnreadable } from "./unreadable.ts";
+import { type Teller, tellUnreadable } from "./unreadable.ts";
 
 interface CommandHandler {
   /** True if a human's own message with this body may be a command. */
@@ -55,13 +56,6 @@ export interface JudgeParts extends LatecomersParts {
   readonly serverName: string;
   readonly botUserId: UserId;
   readonly log: Log;
-}
-
-/** For whom a wake acts, and which chain of agent turns it belongs to. */
-interface Cause {
-  readonly requester: UserId | undefined;
-  readonly chain: string;
-  readonly byAgent: boolean;
 }
 
 /** Decides what follows from an event: what it changes in what we know, who wakes for it, and what is said at once. */
@@ -176,7 +170,7 @@ export class Judge {
     if (room.kind === "control") return effects;
     const meant = await this.#whoIsMeant(event, message, room, agentsHere);
     if (meant.length === 0) return effects;
-    const cause = await this.#causeOf(event);
+    const cause = await causeOf(event, sender === "human", this.#parts);
     if (!cause) return effects;
     if (cause.requester === undefined || !includesLevel(await this.#parts.rights.of(cause.requester), "chat")) {
       if (cause.byAgent) return effects;
@@ -217,22 +211,6 @@ export class Judge {
     const admission = this.#parts.throttle.admit(event.sender, event.roomId);
     if (admission === "admitted") return done;
     return { outbox: agent && admission === "told" ? tooFast(agent, event) : [] };
-  }
-
-  /** A human's message begins a chain; an agent's goes on with the one its turn belongs to. */
-  async #causeOf(event: StoredEvent): Promise<Cause | undefined> {
-    if (this.kindOf(event.sender) === "human") return { requester: event.sender, chain: event.eventId, byAgent: false };
-    const key = keyOf(event);
-    const origin = key === undefined ? undefined : await this.#parts.outbox.originOf(key, event.sender);
-    if (!origin?.chain) return undefined;
-    const root = await this.#parts.events.find(origin.chain as EventId);
-    const requester = root?.sender ?? origin.requester ?? (await this.#ownerOf(event.sender));
-    return { requester, chain: origin.chain, byAgent: true };
-  }
-
-  async #ownerOf(userId: UserId): Promise<UserId | undefined> {
-    const name = agentName(userId, this.#parts.serverName);
-    return name && (await this.#parts.directory.find(name))?.owner;
   }
 
   async #whoIsMeant(event: StoredEvent, message: Message, room: RoomContext, agentsHere: readonly Agent[]) {
@@ -276,7 +254,7 @@ export class Judge {
   }
 
   /** Those to whom a message is said; a command is answered by the bot, or by one agent. */
-  async #addressees(event: PendingEvent, message: Message, room: RoomContext): Promise<Speaker[]> {
+  async #addressees(event: PendingEvent, message: Message, room: RoomContext): Promise<Teller[]> {
     const here = await this.#agentsIn(room);
     if (!this.isCommand(event)) return (await this.#whoIsMeant(event, message, room, here)).map(({ agent }) => agent);
     return room.botJoined ? [{ userId: this.#parts.botUserId }] : here.slice(0, 1);
@@ -297,10 +275,6 @@ export class Judge {
 
 /** Says something to those in the room: who comes and goes, and what is taken back, is known of the ignored as well. */
 const says = (event: StoredEvent): boolean => event.type !== "m.room.member" && event.type !== "m.room.redaction";
-
-/** Key of the outbox row that it was sent from, where it is ours. */
-const keyOf = ({ content: { "org.clevernet.key": key } }: StoredEvent): string | undefined =>
-  typeof key === "string" ? key : undefined;
 
 const lengthOf = (event: StoredEvent): number =>
   typeof event.content.body === "string" ? event.content.body.length : 0;

@@ -1,4 +1,3 @@
-import { HomeserverError } from "../../adapters/matrix/client.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
@@ -10,8 +9,8 @@ import type { RoomContext } from "../../domain/tables/room-context.ts";
 export interface LatecomersParts {
   readonly events: Pick<Events, "answeredLater" | "answeredUnknown">;
   readonly outbox: Pick<Outbox, "echoesOf">;
-  /** Reads now what this user of ours has missed, in this room at least. */
-  readonly reconcile: (userId: UserId, roomId: RoomId) => Promise<void>;
+  /** See `Reconciler`. */
+  readonly readMissed: (userId: UserId, roomId: RoomId) => Promise<void>;
   readonly clock: Clock;
 }
 
@@ -22,8 +21,6 @@ export interface LatecomersParts {
 export class Latecomers {
   readonly #parts: LatecomersParts;
   readonly #startedAt: number;
-  /** Rooms that were read behind such an event, by user. */
-  readonly #read = new Map<string, Promise<void>>();
 
   constructor(parts: LatecomersParts) {
     this.#parts = parts;
@@ -38,7 +35,7 @@ export class Latecomers {
       return event.position < since || events.answeredLater(agent, event);
     }
     if (!this.#isOld(event)) return false;
-    await this.#readBehind(agent.userId, event.roomId);
+    await this.#parts.readMissed(agent.userId, event.roomId);
     return events.answeredUnknown(agent, event);
   }
 
@@ -47,7 +44,7 @@ export class Latecomers {
     const { roomId, source } = event;
     const { outbox = [] } = effects;
     if (outbox.length === 0 || (source !== "sweep" && !this.#isOld(event))) return effects;
-    if (source !== "sweep") for (const { sender } of outbox) await this.#readBehind(sender, roomId);
+    if (source !== "sweep") for (const { sender } of outbox) await this.#parts.readMissed(sender, roomId);
     const said = await this.#parts.outbox.echoesOf(
       roomId,
       outbox.map(({ key }) => key),
@@ -57,20 +54,5 @@ export class Latecomers {
 
   #isOld({ sentAt }: StoredEvent): boolean {
     return sentAt.getTime() < this.#startedAt;
-  }
-
-  /** Reads a room once: what comes later than that is younger than our start. */
-  #readBehind(userId: UserId, roomId: RoomId): Promise<void> {
-    const key = `${userId} ${roomId}`;
-    const known = this.#read.get(key);
-    if (known) return known;
-    const reading = this.#parts.reconcile(userId, roomId).catch((error: unknown) => {
-      // Who may not read a room has not answered in it.
-      if (error instanceof HomeserverError && error.final) return;
-      this.#read.delete(key);
-      throw error;
-    });
-    this.#read.set(key, reading);
-    return reading;
   }
 }

@@ -14,7 +14,7 @@ interface Parts {
 }
 
 /** One of us to whom something is said: the bot, or an agent. */
-export type Speaker = Pick<Agent, "userId"> & Partial<Pick<Agent, "pausedAt">>;
+export type Teller = Pick<Agent, "userId"> & Partial<Pick<Agent, "pausedAt">>;
 
 /**
  * Tells a person that their message cannot be stored, and so not be read: once for a while in a room, and only where they
@@ -24,7 +24,7 @@ export type Speaker = Pick<Agent, "userId"> & Partial<Pick<Agent, "pausedAt">>;
 export async function tellUnreadable(
   { content, eventId, roomId, sender }: StoredEvent,
   room: RoomContext,
-  meant: () => Promise<readonly Speaker[]>,
+  meant: () => Promise<readonly Teller[]>,
   { rights, throttle }: Parts,
 ): Promise<OutboxDraft[]> {
   if (content.msgtype === "m.notice") return [];

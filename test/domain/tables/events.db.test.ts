@@ -264,7 +264,7 @@ onEachDatabase((database) => {
         sensors: [],
         throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
         clock: systemClock,
-        reconcile: async () => {},
+        readMissed: async () => {},
         commands: { isOne: () => false, handle: async () => undefined },
         reactions: { react: async () => {}, reply: async () => false },
         approvals: { withdraw: async () => {} },

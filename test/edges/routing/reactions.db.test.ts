@@ -51,7 +51,6 @@ onEachDatabase((database) => {
       // Everything that may wake an agent does.
       sensors: [{ name: "all", description: "", notice: async () => ({ reason: "new event" }) }],
       throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
-      reconcile: async () => {},
       commands: { isOne: () => false, handle: async () => undefined },
       bot: {
         onInvite: async () => [],

@@ -35,7 +35,6 @@ onEachDatabase((database) => {
       reactions: { react: async () => false, reply: async () => false } as never,
       sensors: [],
       throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
-      reconcile: async () => {},
       commands: {
         isOne: (body) => body.startsWith("!"),
         handle: async ({ message }) => {

@@ -30,7 +30,6 @@ onEachDatabase((database) => {
       reactions: { react: async () => false, reply: async () => false } as never,
       sensors: [messages],
       throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), clock),
-      reconcile: async () => {},
       commands: { isOne: (body) => body.startsWith("!"), handle: async () => undefined },
       bot: {
         onInvite: async () => [],

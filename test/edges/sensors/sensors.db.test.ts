@@ -27,7 +27,6 @@ onEachDatabase((database) => {
       approvals: { withdraw: async () => {} },
       sensors,
       throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
-      reconcile: async () => {},
       commands: { isOne: () => false, handle: async () => undefined },
       bot: {
         onInvite: async () => [],
