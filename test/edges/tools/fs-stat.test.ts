@@ -16,7 +16,7 @@ it("FS_Stat says of an old version when it was written, and when it was replaced
     updatedAt: second,
     versions: [{ version: 1, size: 2, writtenAt: first, endedAt: second }],
   };
-  const context = { files: { stat: async () => stat } } as unknown as ToolContext;
+  const context = { files: { stat: async () => stat, named: () => "agents:/a.md" } } as unknown as ToolContext;
   const { result } = await tool.run({ path: "agents:/a.md" }, context, "read");
   expect(result).toMatch(/^kept version 1: .*, written 2026-01-01T10:00:00Z, replaced 2026-01-02T10:00:00Z$/m);
 });
