@@ -7,6 +7,7 @@ import {
   agentFields,
   budgetLimit,
   refusedAgentFields,
+  refuseMute,
   text,
 } from "../../domain/agents/settings.ts";
 import { each } from "../../domain/budget/book.ts";
@@ -98,7 +99,7 @@ const agentSection = section(
     persona: filled("the text of the persona").optional().describe("Text of its persona file, where it has none yet."),
   },
   refusedAgentFields,
-);
+).superRefine(refuseMute);
 
 /** An agent that the configuration file seeds. */
 export interface ConfiguredAgent {

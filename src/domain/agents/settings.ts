@@ -180,7 +180,7 @@ export const agentFields = {
   answer: oneOf(["tool", "text"])
     .default("tool")
     .describe(
-      "How people hear it. `tool`: through `SendMessage` alone; `text`: the last text of a turn is its answer.",
+      "How people hear it. `tool`: through `SendMessage` alone, so `tools` must hold `core`; `text`: the last text of a turn is its answer.",
     ),
   streaming: yesOrNo
     .default(false)
@@ -214,7 +214,18 @@ export const refusedAgentFields = {
   loginPassword: `loginPassword ${noLogin}`,
 };
 
-const schema = section(agentFields, refusedAgentFields);
+/** Refuses settings with which nobody would ever hear the agent. */
+export const refuseMute = (
+  { answer, tools }: { readonly answer: "tool" | "text"; readonly tools: readonly ToolSet[] },
+  context: z.RefinementCtx,
+): void => {
+  if (answer === "text" || tools.includes("core")) return;
+  const message =
+    "core among them: with answer: tool the agent speaks by its function SendMessage alone, which is in that set. Add core, or set answer to text";
+  context.addIssue({ code: "custom", path: ["tools"], message });
+};
+
+const schema = section(agentFields, refusedAgentFields).superRefine(refuseMute);
 
 /** Everything that configures an agent, complete. */
 export type AgentSettings = Readonly<z.output<typeof schema>>;

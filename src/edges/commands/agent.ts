@@ -4,7 +4,7 @@ import type { AgentName, UserId } from "../../base/lib/ids.ts";
 import { isAgentName, isUserId } from "../../base/lib/matrix-id.ts";
 import { agentUserId } from "../../domain/agents/agent.ts";
 import { agentNamed } from "../../domain/agents/agent-named.ts";
-import { parseAgentSettings } from "../../domain/agents/settings.ts";
+import { agentFields, parseAgentSettings } from "../../domain/agents/settings.ts";
 import { changeText } from "../../engine/control/change.ts";
 import { defineCommand, noInput } from "../../engine/control/define-command.ts";
 
@@ -130,21 +130,13 @@ function withField(
   text: string,
   where: string,
 ): Readonly<Record<string, unknown>> {
-  const readings = text === "null" ? [null] : readingsOf(text);
-  let refusal: unknown;
-  for (const reading of readings) {
-    const changed = { ...fields, [field]: reading };
-    try {
-      parseAgentSettings(changed, where);
-      return changed;
-    } catch (error) {
-      refusal ??= error;
-    }
-  }
-  if (text !== "null") throw refusal;
+  const schema = Object.entries(agentFields).find(([key]) => key === field)?.[1];
+  const [first, ...others] = text === "null" ? [null] : readingsOf(text);
+  const fits = [first, ...others].find((reading) => schema?.safeParse(reading).success);
   const { [field]: _, ...rest } = fields;
-  parseAgentSettings(rest, where);
-  return rest;
+  const changed = text === "null" && fits === undefined ? rest : { ...fields, [field]: fits ?? first };
+  parseAgentSettings(changed, where);
+  return changed;
 }
 
 const readingsOf = (text: string): unknown[] =>

@@ -106,6 +106,13 @@ databse: {}
     ]);
   });
 
+  it("names an agent that nobody could ever hear, and what to do", async () => {
+    const lines = await refusal(`${minimal}
+agents: { helper: { tools: [planner] }, writer: { tools: [planner], answer: text } }
+`);
+    expect(lines).toEqual([expect.stringMatching(/^agents.helper.tools: .* Add core, or set answer to text$/)]);
+  });
+
   it("names what is wrong with budgets and prices", async () => {
     const lines = await refusal(`${minimal}
 budgets:

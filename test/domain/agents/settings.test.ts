@@ -102,6 +102,16 @@ describe("agent settings", () => {
     ]);
   });
 
+  it("are refused where nobody could ever hear the agent, with what to do", () => {
+    for (const tools of [[], ["planner"], ["memory", "web"]]) {
+      expect(refusal({ tools }).split("\n")).toEqual([
+        `UserError: ${where} cannot be used:`,
+        "  tools: found a list, expected core among them: with answer: tool the agent speaks by its function SendMessage alone, which is in that set. Add core, or set answer to text",
+      ]);
+      expect(parse({ tools, answer: "text" })).toMatchObject({ tools });
+    }
+  });
+
   it.each([null, [], "text", 5])("are no %j", (json) => {
     expect(refusal(json)).toContain("expected settings (displayName, ");
   });
@@ -128,7 +138,7 @@ describe("agent settings", () => {
     ["windowTurns", [1, 100], [0, 101]],
     ["reloadEphemeris", [true, false], [null, "yes"]],
     ["mode", ["none", "read", "create", "update", "delete"], ["all", null]],
-    ["tools", [[], ["core", "planner"]], ["core", ["shell"], null]],
+    ["tools", [["core"], ["core", "planner"]], ["core", ["shell"], null]],
     ["subAgents", [null, [], ["clerk"]], ["clerk", [""], [5]]],
     ["images", [true, false], [null, "no"]],
     ["budget", [null, {}, { tokens: 0 }, { usd: 0.5 }], [5, { tokens: -1 }, { tokens: 0.5 }, { usd: "5" }, { eur: 5 }]],
