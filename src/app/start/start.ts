@@ -97,6 +97,7 @@ export async function startBridge(
 
     stops.push(() => leases.stop());
     await leases.start();
+    if (leases.alone) await directory.restart();
     await parts.controlRoom.adopt();
     stops.push(() => parts.guests.stop());
     parts.guests.start();

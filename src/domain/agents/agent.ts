@@ -62,12 +62,19 @@ interface Hearers {
   readonly onRefused?: (refusal: string, key: string) => void;
 }
 
+/** Settings by a version of the file; `refused`: those of before, since it cannot be used. */
+interface ReadSettings {
+  readonly version: number;
+  readonly settings: AgentSettings;
+  readonly refused: boolean;
+}
+
 /** All agents of the bridge, and their settings as their files have them now. */
 export class AgentDirectory {
   readonly #agents: Agents;
   readonly #files: Files;
   readonly #log: Log;
-  readonly #settings = new Map<AgentName, { version: number; settings: AgentSettings }>();
+  readonly #settings = new Map<AgentName, ReadSettings>();
   readonly #hearers: Hearers;
   readonly #clock: Clock;
   readonly #recent = new Map<AgentName, { readonly at: number; readonly agent: Promise<Agent | undefined> }>();
@@ -175,28 +182,44 @@ export class AgentDirectory {
     return (await this.#agents.all()).map((record) => this.complete(record));
   }
 
+  /** Ends what agents have set for themselves, which holds until a start. */
+  async restart(): Promise<void> {
+    await this.#agents.forgetTimers();
+    await this.all();
+  }
+
   /** An agent whose record was read. A file that cannot be used is refused with its reason; the last good settings stay. */
-  complete({ fileVersion: version, fileText, ...row }: AgentRecord): Agent {
+  complete({ fileVersion: version, fileText, timerVersion, timerInFile, ...row }: AgentRecord): Agent {
     const known = this.#settings.get(row.name);
-    if (known?.version === version) return withSettings(row, known.settings);
-    const where = `agents:${settingsFile(row.name)}`;
-    let settings: AgentSettings;
-    try {
-      settings = parseAgentSettings(JSON.parse(fileText ?? "{}"), where);
-    } catch (error) {
-      const refusal = `${where} is refused, the last good one stays: ${messageOf(error)}`;
-      this.#log.error({ agent: row.name }, refusal);
-      this.#hearers.onRefused?.(refusal, digest(where, version));
-      settings = known?.settings ?? parseAgentSettings({}, where);
-    }
-    this.#settings.set(row.name, { version, settings });
+    const read = known?.version === version ? known : this.#read(row.name, version, fileText);
+    const { settings } = read;
     const { wakeUpTimerSeconds } = settings;
-    const agent = withSettings({ ...row, wakeUpTimerSeconds }, settings);
-    if (row.wakeUpTimerSeconds !== wakeUpTimerSeconds) {
-      this.#agents.setTimer(row.name, wakeUpTimerSeconds).catch((error: unknown) => this.#log.warn(messageOf(error)));
+    const isNew = timerVersion !== version && !read.refused;
+    const counts = isNew && (timerVersion === null || timerInFile !== wakeUpTimerSeconds);
+    const agent = withSettings(counts ? { ...row, wakeUpTimerSeconds } : row, settings);
+    if (isNew) {
+      this.#agents
+        .takeTimer(row.name, wakeUpTimerSeconds, version)
+        .catch((error: unknown) => this.#log.warn(messageOf(error)));
     }
-    if (known) this.#hearers.onChanged?.(agent);
+    if (known && read !== known) this.#hearers.onChanged?.(agent);
     return agent;
+  }
+
+  #read(name: AgentName, version: number, text: string | null): ReadSettings {
+    const where = `agents:${settingsFile(name)}`;
+    let read: ReadSettings;
+    try {
+      read = { version, settings: parseAgentSettings(JSON.parse(text ?? "{}"), where), refused: false };
+    } catch (error) {
+      const lastGood = this.#settings.get(name)?.settings ?? parseAgentSettings({}, where);
+      read = { version, settings: lastGood, refused: true };
+      const refusal = `${where} is refused, the last good one stays: ${messageOf(error)}`;
+      this.#log.error({ agent: name }, refusal);
+      this.#hearers.onRefused?.(refusal, digest(where, version));
+    }
+    this.#settings.set(name, read);
+    return read;
   }
 }
 
