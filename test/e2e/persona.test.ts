@@ -74,9 +74,10 @@ describe("persona and prompt of an agent, in a room with it", () => {
   });
 
   it("are changed by its owner, are seen by its next turn, and the persona can be brought back", async () => {
-    const answer = await command(olga, "!persona # Sea\n\nYou are called Nemo.\n- You dive.");
-    expect(answer).toContain("You are called Nemo.\n- You dive.");
-    expect(answer).toContain(`\`!restore ${persona}\` brings back what was there before.`);
+    expect(await command(olga, "!persona # Sea\n\nYou are called Nemo.\n- You dive.")).toBe(
+      `helper has another persona from its next turn on: 39 characters. \`!restore ${persona}\` brings back the one before.`,
+    );
+    expect(await command(olga, "!persona")).toContain("You are called Nemo.\n- You dive.");
     expect(await command(olga, "!prompt Answer in rhymes.")).toBe(
       "agent helper: systemPrompt: `You are a helpful assistant.` → `Answer in rhymes.`",
     );

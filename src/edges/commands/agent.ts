@@ -129,7 +129,8 @@ function withField(
   const [first, ...others] = text === "null" ? [null] : readingsOf(text);
   const fits = [first, ...others].find((reading) => schema?.safeParse(reading).success);
   const { [field]: _, ...rest } = fields;
-  return text === "null" && fits === undefined ? rest : { ...fields, [field]: fits ?? first };
+  const isKnown = schema !== undefined || field in fields;
+  return text === "null" && fits === undefined && isKnown ? rest : { ...fields, [field]: fits ?? first };
 }
 
 const readingsOf = (text: string): unknown[] =>

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { fenced } from "../../adapters/matrix/markdown.ts";
 import { personaPath } from "../../domain/agents/agent.ts";
-import { changeText } from "../../engine/control/change.ts";
 import { defineAgentCommand } from "../../engine/control/define-command.ts";
 import { Definition } from "../../engine/control/definition.ts";
 
@@ -23,8 +22,10 @@ export const commands = [
         const hint = `Its owner changes it: \`${prefix}persona TEXT\``;
         return { text: `${fenced(persona.text, "markdown")}\n\n${hint}`, taint: persona.taint };
       }
-      const change = changeText(await definition.setPersona(text));
-      return `${change}\n\n\`${prefix}restore ${personaPath(agent)}\` brings back what was there before.`;
+      const { before } = await definition.setPersona(text);
+      const changed = `${agent.displayName} has another persona from its next turn on: ${text.length} characters.`;
+      const undo = `\`${prefix}restore ${personaPath(agent)}\` brings back the one before.`;
+      return before === null ? changed : `${changed} ${undo}`;
     },
   }),
 ];
