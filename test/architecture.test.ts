@@ -39,7 +39,7 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       "lib lmml prompt type:database matrix type:model type:sandbox type:tables files rights agents type:budget speech desk type:plans lru-cache zod",
     sight: "lib lmml prompt type:database matrix tables rights agents desk operations",
     turn: "lib lmml prompt type:database type:matrix model images tables type:files rights agents budget speech operations type:sight lru-cache",
-    control: "lib lmml prompt matrix type:tables rights type:agents speech operations turn zod",
+    control: "lib lmml prompt matrix type:tables type:files rights agents speech operations turn zod",
   },
   edges: {
     tools: "lib lmml prompt matrix images type:tables files rights agents speech desk plans operations zod",

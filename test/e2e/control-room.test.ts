@@ -210,6 +210,7 @@ describe("the control room", () => {
       expect(await command("!agent set scout models.think null")).toContain("→ `the default`");
       expect(await command("!agent set scout temperature hot")).toContain("temperature: found");
       expect(await command("!agent set scout tools planner")).toContain("Add core, or set answer to text");
+      expect(await command("!agent set scout temprature null")).toContain('did you mean "temperature"?');
       expect(await command("!agent set scout temprature 1")).toContain('did you mean "temperature"?');
       expect(await command("!agent show scout")).toContain('"temperature": 0.5');
       await command("!agent set scout displayName Pathfinder");

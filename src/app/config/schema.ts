@@ -95,7 +95,11 @@ const agentSection = section(
       .custom<UserId>((owner) => typeof owner === "string" && isUserId(owner), userId)
       .optional()
       .describe("Person to whom the agent belongs. Without it: the first admin in `permissions`."),
-    persona: filled("the text of the persona").optional().describe("Text of its persona file, where it has none yet."),
+    persona: filled("the text of the persona")
+      .optional()
+      .describe(
+        "Text of its persona file, where it has none yet. Without it: one with traits, capabilities and guidelines.",
+      ),
   },
   refusedAgentFields,
 ).superRefine(refuseMute);

@@ -54,6 +54,10 @@ const logShare = 0.85;
 /** The most that a log takes of a context in which little else stands. */
 const logMost = 0.65;
 
+/** Characters that a part of the system message is sure to get, however long the others are; of more, it may be cut. */
+export const sureChars = (part: keyof typeof tiers.system, max: number): number =>
+  Math.floor(Math.max(0, max - reserveOf(max)) * tiers.system[part]);
+
 /** How much each tier gets, and what a log could have of the last. */
 const levels = ({ max, left, wanted, newEventsLeast }: Budget, log: number) => {
   const want = (tier: Tier): number =>

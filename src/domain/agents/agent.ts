@@ -1,11 +1,11 @@
 import type { Database } from "../../adapters/database/connection.ts";
 import type { Clock } from "../../base/lib/clock.ts";
-import { messageOf, UserError } from "../../base/lib/errors.ts";
+import { messageOf } from "../../base/lib/errors.ts";
 import { type AgentName, digest, secret, type UserId } from "../../base/lib/ids.ts";
-import { isObject } from "../../base/lib/json.ts";
 import type { Log } from "../../base/lib/log.ts";
 import { type AgentRecord, type AgentRow, Agents } from "../tables/agents.ts";
 import { Files } from "../tables/files.ts";
+import { defaultPersona } from "./persona.ts";
 import { type AgentSettings, parseAgentSettings } from "./settings.ts";
 
 /** An agent as it is now: who it is to the homeserver, and how its files configure it. */
@@ -35,25 +35,6 @@ export const splitPath = (path: string): { share: string; path: string } => {
   const colon = path.indexOf(":");
   return { share: path.slice(0, colon), path: path.slice(colon + 1) };
 };
-
-const defaultPersona = (displayName: string): string => `# ${displayName}
-
-You are ${displayName}, an agent who lives on Matrix and works for the people in its rooms.
-
-## Traits
-- Helpful, honest and calm; you say what you do not know.
-- Brief: a short answer first, details when they are wanted.
-
-## Capabilities
-- Files: you find, read, write, compare and summarise them.
-- Exact computation, reminders for a day and an hour, tasks that take many steps.
-
-## Guidelines
-- Look before you say that something is not there.
-- Explain with a concrete example.
-- Ask when a request can be understood in two ways.
-- Note what people prefer, and act on it later.
-`;
 
 interface Hearers {
   /** The agent's file was changed while we run. */
@@ -129,31 +110,9 @@ export class AgentDirectory {
     this.#recent.delete(name);
   }
 
-  /** The fields of `agent.json` as they are written there. */
-  async fields(name: AgentName): Promise<Readonly<Record<string, unknown>>> {
-    const [file] = await this.#files.read([{ share: "agents", path: settingsFile(name) }]);
-    const fields: unknown = JSON.parse(file?.text ?? "{}");
-    if (isObject(fields)) return fields;
-    throw new UserError(`agents:${settingsFile(name)} holds no settings. Write it anew.`);
-  }
-
-  /** @throws UserError that lists every mistake */
-  async writeFields(agent: Agent, fields: Readonly<Record<string, unknown>>): Promise<void> {
-    const path = settingsFile(agent.name);
-    parseAgentSettings(fields, `agents:${path}`);
-    const text = JSON.stringify(fields, undefined, 2);
-    await this.#files.write({ share: "agents", path, contentType: "application/json", owner: agent.owner, text });
-    this.#recent.delete(agent.name);
-  }
-
   async persona(agent: Agent): Promise<string | undefined> {
     const [file] = await this.#files.read([splitPath(personaPath(agent))]);
     return file?.text ?? undefined;
-  }
-
-  async writePersona(agent: Agent, text: string): Promise<void> {
-    const file = splitPath(personaPath(agent));
-    await this.#files.write({ ...file, contentType: "text/markdown", owner: agent.owner, text });
   }
 
   /** The agent with its current settings; undefined when there is none of this name. */

@@ -157,16 +157,16 @@ export class FileSystem {
     return this.#write({ ...file, ...typed, owner: this.#author(), key: this.deeds.keyOf(file), ...options });
   }
 
-  /** Puts text behind what is there, also where somebody else does the same at the same moment. */
-  async append(path: string, text: string, expected?: number): Promise<Written> {
+  /** Makes a new text of the one that is there; again where somebody else has written meanwhile. Without a file it is empty. */
+  async edit(path: string, change: (text: string) => string | Promise<string>, expected?: number): Promise<Written> {
     const file = parsePath(path);
     await this.#mayWrite(file);
     for (let attempt = 1; ; attempt++) {
       const [row] = await this.#store(file.share).read([file]);
-      if (row?.binary) throw new UserError(`${this.named(file)} is no text: nothing can be put behind it.`);
+      if (row?.binary) throw new UserError(`${this.named(file)} is no text.`);
       try {
         const options = { expected: expected ?? row?.version ?? 0, tainted: row?.tainted, place: row?.place };
-        return await this.write(path, (row?.text ?? "") + text, options);
+        return await this.write(path, await change(row?.text ?? ""), options);
       } catch (error) {
         if (!(error instanceof StaleVersion) || expected !== undefined || attempt === 10) throw error;
       }

@@ -54,7 +54,13 @@ export interface Queued {
 /** Keys of a longer backlog are not read. */
 const beforeMost = 20;
 
-/** Part of a statement: queues the given drafts, once for each row of the table or expression `once`. */
+/**
+ * Part of a statement: queues the given drafts, once for each row of the table or expression `once`.
+ *
+ * Their ids rise with the order in which statements begin to write, and rooms are sent in the order of ids. So what is
+ * queued when something else has been queued is sent after it, in whichever processes. Of two statements at the same
+ * moment the one that ends first may be sent first, whatever their ids: neither knew of the other.
+ */
 export const insertOutbox = (
   sql: Sql,
   drafts: readonly OutboxDraft[],

@@ -29,7 +29,7 @@ export const tool = defineTool({
   async run({ append, path, content, version }, { files }, kind) {
     const expected = kind === "create" ? 0 : version;
     const written = append
-      ? await files.append(path, content, expected)
+      ? await files.edit(path, (text) => text + content, expected)
       : await files.write(path, content, { expected });
     const { contentType, size } = written;
     return {

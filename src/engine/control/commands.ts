@@ -6,7 +6,7 @@ import { digest } from "../../base/lib/ids.ts";
 import { splitUserId } from "../../base/lib/matrix-id.ts";
 import { echoed, nearest } from "../../base/lib/nearest.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
-import { includesLevel } from "../../domain/rights/permissions.ts";
+import { includesLevel, requireLevel } from "../../domain/rights/permissions.ts";
 import { marked } from "../../domain/rights/trust.ts";
 import { utter } from "../../domain/speech/utter.ts";
 import type { Effects } from "../../domain/tables/effects.ts";
@@ -101,8 +101,7 @@ export class Commands {
     if (isTool(form)) return runTool(this.#onlyAgent(context, line), form, rest, context);
     if (form.where === "control" && room.kind !== "control")
       throw new UserError(`\`${prefix}${form.command}\` is a command of the control room.`);
-    if (!includesLevel(level, form.level))
-      throw new UserError(`To do this you need the right to ${form.level}; you have: ${level}.`);
+    requireLevel(level, form.level);
     if (form.where === "agent") this.#onlyAgent(context, line);
     if (form.where === "room" && context.agents.length === 0) throw new UserError("There is no agent here.");
     const input = readLine(form, rest, prefix);

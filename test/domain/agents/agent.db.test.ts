@@ -32,6 +32,7 @@ onEachDatabase((database) => {
       "## Capabilities",
       "## Guidelines",
     ]);
+    for (const part of persona.split("\n## ").slice(1)) expect(part.match(/^- /gm)?.length).toBeGreaterThanOrEqual(4);
     for (const guideline of ["Look before you say", "concrete example", "Ask when", "what people prefer"])
       expect(persona).toContain(guideline);
   });
