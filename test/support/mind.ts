@@ -62,21 +62,41 @@ export function mindOf(database: Database, options: MindOptions): Mind {
   const subAgents = new SubAgents(options.shipped ?? new Map(), toolbox, files.stores.system);
   const desks = new Desks(database, files.stores);
   const choiceFor: Mind["choiceFor"] = (agent) => modelFor(agent, "think", { name: "m", models: {} });
+  const events = new Events(database);
+  const todos = new Todos(database);
+  const directory = new AgentDirectory(database, clock, log);
+  const schedules = new Schedules({
+    table: new ScheduleTable(database),
+    clock,
+    log,
+    rights: options.rights,
+    onWoken: () => {},
+    onOutbox: () => {},
+    tellOperators: options.tellOperators ?? (() => {}),
+  });
   const guides = new Guides(options.shipped ?? new Map(), "test", subAgents);
   return {
     clock,
     log,
-    directory: new AgentDirectory(database, clock, log),
+    directory,
+    forTools: {
+      agents: directory,
+      events,
+      interpreter: new Interpreter(),
+      knowledge: new Knowledge(database),
+      rooms,
+      schedules,
+      todos,
+      uploads: new Uploads(database),
+    },
     rights: options.rights,
     botUserId,
     prefixes: new PrefixMeter(),
     rooms,
-    events: new Events(database),
     history: new History(database),
     files,
     windows: { desks, sources: { search: searchSource } },
-    knowledge: new Knowledge(database),
-    todos: new Todos(database),
+    todos,
     turns: new Turns(database, newKey()),
     renders: new Renders(database),
     view: new View(database, {
@@ -94,18 +114,8 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     model,
     submodels: new Submodels(model, () => ({ model: "fast", temperature: 0 })),
     choiceFor,
-    interpreter: new Interpreter(),
     chains: new Chains(database),
     sensors: [mailbox],
-    schedules: new Schedules({
-      table: new ScheduleTable(database),
-      clock,
-      log,
-      rights: options.rights,
-      onWoken: () => {},
-      onOutbox: () => {},
-      tellOperators: options.tellOperators ?? (() => {}),
-    }),
     book,
     readMissed: async () => {},
     onOutbox: () => {},
@@ -117,7 +127,6 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     onTurnEnded: () => {},
     media: new MediaTable(database),
     operations: new Operations(database),
-    uploads: new Uploads(database),
     openDraft: () => ({ write() {}, end: async () => [], withdraw: async () => {} }),
     showWork: () => () => {},
   };

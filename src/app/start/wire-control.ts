@@ -2,11 +2,11 @@ import type { Database } from "../../adapters/database/connection.ts";
 import type { Notifier } from "../../adapters/database/notify.ts";
 import type { MatrixClient } from "../../adapters/matrix/client.ts";
 import { messageOf } from "../../base/lib/errors.ts";
-import type { Conversation } from "../../base/lib/ids.ts";
 import { digest, type RoomId } from "../../base/lib/ids.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { introduce } from "../../domain/agents/profile.ts";
 import { Audit } from "../../domain/tables/audit.ts";
+import type { Events } from "../../domain/tables/events.ts";
 import { Guests } from "../../domain/tables/guests.ts";
 import { JoinRules } from "../../domain/tables/join-rules.ts";
 import type { Outbox } from "../../domain/tables/outbox.ts";
@@ -32,11 +32,11 @@ interface Parts {
   readonly mind: Mind;
   readonly prefix: string;
   readonly client: MatrixClient;
+  readonly events: Events;
   readonly outbox: Outbox;
   readonly runner: TurnRunner;
   readonly controlRoom: ControlRoom;
   readonly approvals: Approvals;
-  readonly onWaiting: (conversations: readonly Conversation[]) => void;
   readonly sweep: () => void;
 }
 
@@ -71,7 +71,7 @@ export async function wireControl(parts: Parts) {
     client,
     welcome,
     onReaders: () => guests.follow(),
-    onWaiting: parts.onWaiting,
+    onWaiting: mind.onWoken,
   });
 
   /** Puts the configuration into force as it is now. */
@@ -121,6 +121,7 @@ export async function wireControl(parts: Parts) {
     prefix,
     serverName,
     client,
+    events: parts.events,
     runner,
     sweep: parts.sweep,
     overview: () => overviewOf(database),

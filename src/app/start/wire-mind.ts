@@ -1,5 +1,6 @@
 import type { Database } from "../../adapters/database/connection.ts";
 import { Interpreter } from "../../adapters/sandbox/interpreter.ts";
+import type { AgentDirectory } from "../../domain/agents/agent.ts";
 import { definitionCheck } from "../../domain/agents/definition-check.ts";
 import { modelFor } from "../../domain/agents/models.ts";
 import { loadShipped } from "../../domain/agents/shipped.ts";
@@ -12,16 +13,18 @@ import { openShares } from "../../domain/files/shares.ts";
 import { Schedules } from "../../domain/plans/schedules.ts";
 import { Budgets } from "../../domain/tables/budgets.ts";
 import { Chains } from "../../domain/tables/chains.ts";
+import type { Events } from "../../domain/tables/events.ts";
 import { Knowledge } from "../../domain/tables/knowledge.ts";
 import { MediaTable } from "../../domain/tables/media.ts";
 import { Operations } from "../../domain/tables/operations.ts";
 import { Renders } from "../../domain/tables/renders.ts";
+import type { Rooms } from "../../domain/tables/rooms.ts";
 import { ScheduleTable } from "../../domain/tables/schedules.ts";
 import { Todos } from "../../domain/tables/todos.ts";
 import { Uploads } from "../../domain/tables/uploads.ts";
 import type { Sensor } from "../../engine/operations/sensor.ts";
 import { SubAgents } from "../../engine/operations/sub-agents.ts";
-import type { AnyTool } from "../../engine/operations/tool.ts";
+import type { AnyTool, SharedServices } from "../../engine/operations/tool.ts";
 import { Toolbox } from "../../engine/operations/toolbox.ts";
 import { Guides } from "../../engine/sight/guides.ts";
 import { View } from "../../engine/sight/view.ts";
@@ -34,41 +37,22 @@ import { liveModel, optionRefused } from "./live-model.ts";
 import { loadAll } from "./load.ts";
 import type { createMetrics } from "./metrics.ts";
 
-type FromOutside = Pick<
-  Mind,
-  | "botUserId"
-  | "clock"
-  | "log"
-  | "directory"
-  | "rights"
-  | "rooms"
-  | "events"
-  | "history"
-  | "turns"
-  | "readMissed"
-  | "onOutbox"
-  | "onQueued"
-  | "onWoken"
-  | "tellOperators"
-  | "onThought"
-  | "onRead"
-  | "openDraft"
-  | "showWork"
->;
-
-interface Setting extends FromOutside {
+interface Setting
+  extends Pick<Mind, "botUserId" | "clock" | "log" | "onOutbox" | "onWoken" | "rights" | "tellOperators"> {
   readonly live: LiveConfig;
   readonly database: Database;
   readonly serverName: string;
   readonly metrics: ReturnType<typeof createMetrics>;
+  readonly directory: AgentDirectory;
+  readonly events: Events;
+  readonly rooms: Rooms;
 }
 
-/** Makes what every turn works with. */
-export async function wireMind({ live, database, serverName, metrics, ...given }: Setting): Promise<Mind> {
-  const { botUserId, clock, log, rights } = given;
+/** Makes the services that turns think and act with. */
+export async function wireMind(setting: Setting) {
+  const { live, database, serverName, metrics, botUserId, clock, log, rights } = setting;
   const config = live.current;
   const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
-  const knowledge = new Knowledge(database);
   const todos = new Todos(database);
   const shipped = await loadShipped();
   const files = openShares(database, {
@@ -83,7 +67,7 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
     clock,
     log,
     onRetry: metrics.modelRetried,
-    onRefused: (request, option, words) => given.tellOperators(...optionRefused(request, option, words)),
+    onRefused: (request, option, words) => setting.tellOperators(...optionRefused(request, option, words)),
   });
   const counted = metrics.measured(chat, book, clock);
   const model = new MeteredModel({ model: counted, book, clock, log });
@@ -99,15 +83,25 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
     desks,
     guides,
   });
-  return {
-    ...given,
-    files,
-    knowledge,
+  const schedules = new Schedules({ ...setting, table: new ScheduleTable(database) });
+  const forTools: SharedServices = {
+    agents: setting.directory,
+    events: setting.events,
+    interpreter: new Interpreter(),
+    knowledge: new Knowledge(database),
+    rooms: setting.rooms,
+    schedules,
     todos,
+    uploads: new Uploads(database),
+  };
+  return {
+    forTools,
+    files,
+    todos,
+    schedules,
     windows: { desks, sources: { search: searchSource } },
     media: new MediaTable(database),
     operations: new Operations(database),
-    uploads: new Uploads(database),
     view,
     toolbox,
     underWay: new CommandsUnderWay(),
@@ -117,11 +111,8 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
     model,
     choiceFor,
     submodels: new Submodels(model, (agent) => modelFor(agent, "read", modelsOf(live.current))),
-    interpreter: new Interpreter(),
     chains: new Chains(database),
     sensors: await loadAll<Sensor>("sensors", "sensor"),
-    schedules: new Schedules({ ...given, table: new ScheduleTable(database) }),
     book,
-    onTurnEnded: metrics.turnEnded,
   };
 }

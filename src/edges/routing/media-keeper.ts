@@ -8,6 +8,7 @@ import { contentOf, extensionOf } from "../../domain/files/content.ts";
 import { mediaName } from "../../domain/files/media-name.ts";
 import { strangers } from "../../domain/rights/trust.ts";
 import type { Media, ToFetch } from "../../domain/tables/media.ts";
+import type { Uploads } from "../../domain/tables/uploads.ts";
 import type { Mind } from "../../engine/turn/mind.ts";
 
 const megabyte = 1_048_576;
@@ -20,9 +21,9 @@ const attemptsMost = 10;
 /** For what a process left behind that died, and for what another one could not tell us of. */
 const passEveryMs = 60_000;
 
-export interface MediaKeeperParts
-  extends Pick<Mind, "media" | "uploads" | "files" | "botUserId" | "rights" | "clock" | "log"> {
+export interface MediaKeeperParts extends Pick<Mind, "media" | "files" | "botUserId" | "rights" | "clock" | "log"> {
   readonly client: Pick<MatrixClient, "access">;
+  readonly uploads: Pick<Uploads, "forgetOld">;
   /** Larger files are not taken. */
   readonly maxMegabytes: number;
 }

@@ -5,7 +5,7 @@ import type { Agent } from "../../domain/agents/agent.ts";
 import type { Level } from "../../domain/rights/permissions.ts";
 import type { Audit } from "../../domain/tables/audit.ts";
 import type { Effects, WakeDraft } from "../../domain/tables/effects.ts";
-import type { StoredEvent } from "../../domain/tables/events.ts";
+import type { Events, StoredEvent } from "../../domain/tables/events.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Overview } from "../../domain/tables/overview.ts";
 import type { RoomContext } from "../../domain/tables/room-context.ts";
@@ -22,6 +22,7 @@ export interface CommandServices extends Mind {
   readonly prefix: string;
   readonly serverName: string;
   readonly client: MatrixClient;
+  readonly events: Pick<Events, "isFollowed">;
   readonly runner: TurnRunner;
   readonly audit: Audit;
   readonly approvals: Approvals;

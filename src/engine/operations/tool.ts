@@ -22,8 +22,21 @@ import type { Topic } from "./topics.ts";
 export const operationKinds = ["read", "create", "update", "delete"] as const;
 export type OperationKind = (typeof operationKinds)[number];
 
+/** Services that every tool is handed as they are; `wireMind` makes them. */
+export interface SharedServices {
+  readonly agents: AgentDirectory;
+  readonly events: Pick<Events, "find" | "numbered">;
+  readonly interpreter: Interpreter;
+  readonly knowledge: Knowledge;
+  readonly rooms: Rooms;
+  readonly schedules: Pick<Schedules, "find" | "add" | "list" | "remove">;
+  readonly todos: Todos;
+  /** Files that rows of the outbox of kind `media` carry, under the row's key. */
+  readonly uploads: Pick<Uploads, "keep">;
+}
+
 /** Services that a tool may use; they come as one argument, and nothing else is reached for. */
-export interface ToolContext {
+export interface ToolContext extends SharedServices {
   readonly agent: Agent;
   /** The conversation's room, '' at home. */
   readonly roomId: RoomId;
@@ -45,21 +58,12 @@ export interface ToolContext {
   /** Untrusted texts that the caller has read: user ids, and paths of files. */
   readonly taint: readonly string[];
   readonly now: Date;
-  readonly rooms: Rooms;
-  readonly events: Pick<Events, "find" | "numbered">;
-  readonly agents: AgentDirectory;
   /** Answers questions about texts that are too long to be read by the agent itself. */
   readonly submodel: Submodel;
   /** Files as those for whom it is done may use them. What is read of them is counted to the outcome's sources and taint. */
   readonly files: FileSystem;
   /** Files as the people of another room may see them: only what they may read. */
   readonly filesIn: (roomId: RoomId) => FileSystem;
-  /** Files that rows of the outbox of kind `media` carry, under the row's key. */
-  readonly uploads: Pick<Uploads, "keep">;
-  readonly knowledge: Knowledge;
-  readonly todos: Todos;
-  readonly interpreter: Interpreter;
-  readonly schedules: Pick<Schedules, "find" | "add" | "list" | "remove">;
   /** Number of the todo that it is done for. */
   readonly todo?: number | undefined;
   /**
