@@ -10,3 +10,6 @@ create index outbox_of_turn on outbox (turn_id) where turn_id is not null;
 create table restores (
   noticed_at timestamptz primary key default now()
 );
+
+-- Session of the process that carries out a person's command: while it lives, no other does, whoever has the room.
+alter table events add column runner text;

@@ -120,7 +120,10 @@ export class Budgets {
     );
   }
 
-  /** Records a call that no step will record, and settles what was reserved under its key. */
+  /**
+   * Records a call that no step will record, and settles what was reserved under its key. One that broke off, and was
+   * made again, counts as one that took what both did.
+   */
   async record(usage: LooseUsage): Promise<void> {
     await this.#database.run(
       (sql) => sql`
@@ -128,7 +131,12 @@ export class Budgets {
         insert into usage (key, agent, room_id, requesters, model, prompt_tokens, cached_tokens, completion_tokens, cost_usd, estimated, milliseconds)
         values (${usage.key}, ${usage.agent}, ${usage.roomId}, ${[...usage.requesters]}::text[], ${usage.model}, ${usage.promptTokens},
           ${usage.cachedTokens}, ${usage.completionTokens}, ${usage.costUsd ?? null}, ${usage.estimated}, ${usage.milliseconds})
-        on conflict do nothing`,
+        on conflict (key) do update set prompt_tokens = usage.prompt_tokens + excluded.prompt_tokens,
+          cached_tokens = usage.cached_tokens + excluded.cached_tokens,
+          completion_tokens = usage.completion_tokens + excluded.completion_tokens,
+          cost_usd = coalesce(usage.cost_usd + excluded.cost_usd, usage.cost_usd, excluded.cost_usd),
+          milliseconds = usage.milliseconds + excluded.milliseconds, estimated = false
+        where usage.estimated and not excluded.estimated`,
     );
   }
 

@@ -10,7 +10,7 @@ import { about, type Log } from "../../base/lib/log.ts";
 import { Mailbox } from "../../base/lib/mailbox.ts";
 import { type Effects, settle } from "../../domain/tables/effects.ts";
 import type { Events, PendingEvent } from "../../domain/tables/events.ts";
-import { type Fresh, pendingIn, type Waiting } from "../../domain/tables/pending.ts";
+import { beginCommand, type Fresh, leaveCommands, pendingIn, type Waiting } from "../../domain/tables/pending.ts";
 import type { RoomContext } from "../../domain/tables/room-context.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import { hydrate } from "./hydrate.ts";
@@ -67,6 +67,8 @@ export class Router {
   readonly #setAside: SetAside;
   /** Commands that take long, by `seq`. */
   readonly #underWay = new Map<number, Promise<void>>();
+  /** Commands that this process has begun, and that could not be routed. */
+  readonly #failed = new Set<number>();
   readonly #stopped = new AbortController();
   /** Rooms in which something waits for `release`. */
   #held: Set<RoomId> | undefined;
@@ -121,16 +123,28 @@ export class Router {
     this.#stopped.abort();
     await this.#mailbox.idle();
     await Promise.all(this.#underWay.values());
+    // Otherwise they wait until this process is known to be gone.
+    await this.#leaveFailed().catch(() => {});
   }
 
   #retryLater(roomId: RoomId, error: unknown): void {
     if (this.#stopped.signal.aborted) return;
     const { clock, log } = this.#parts;
     log.error({ err: error, room: roomId }, `routing failed and is tried again: ${messageOf(error)}`);
-    void clock.sleep(retryAfterMs, this.#stopped.signal).then(
-      () => this.route([roomId]),
-      () => {},
-    );
+    const again = async (): Promise<void> => {
+      await clock.sleep(retryAfterMs, this.#stopped.signal);
+      await this.#leaveFailed();
+      this.route([roomId]);
+    };
+    void again().catch((failure: unknown) => this.#retryLater(roomId, failure));
+  }
+
+  /** Commands that failed are left to whoever has their rooms by now. */
+  async #leaveFailed(): Promise<void> {
+    const { database, leases } = this.#parts;
+    const failed = [...this.#failed];
+    if (failed.length > 0) await leaveCommands(database, failed, leases.session);
+    for (const seq of failed) this.#failed.delete(seq);
   }
 
   #take(roomIds: readonly RoomId[]): void {
@@ -144,8 +158,9 @@ export class Router {
 
   async #routeRoom(roomId: RoomId, given?: readonly Waiting[]): Promise<void> {
     const { database, judge, leases, rooms } = this.#parts;
+    const elsewhere: number[] = [];
     for (let more = given; ; more = undefined) {
-      const waiting = more ?? (await pendingIn(database, roomId, batch, [...this.#underWay.keys()]));
+      const waiting = more ?? (await pendingIn(database, roomId, batch, [...this.#underWay.keys(), ...elsewhere]));
       let room = waiting[0]?.room;
       for (let next = 0; next < waiting.length; ) {
         if (this.#held) return void this.#held.add(roomId);
@@ -154,7 +169,7 @@ export class Router {
         // Of rooms of the bridge's own each join is heard of.
         const states = room.kind === "chat" ? await routeStates(database, judge, waiting.slice(next), room) : 0;
         const event = waiting[next];
-        if (states === 0 && event) await this.#routeEvent(event, room);
+        if (states === 0 && event && !(await this.#routeEvent(event, room))) elsewhere.push(event.seq);
         // Only state changes what is known of a room.
         if (event?.stateKey !== null) room = null;
         next += Math.max(1, states);
@@ -163,9 +178,25 @@ export class Router {
     }
   }
 
-  async #routeEvent(event: PendingEvent, room: RoomContext): Promise<void> {
+  /** Returns false where another process carries out the command; it is looked for again when that one is gone. */
+  async #routeEvent(event: PendingEvent, room: RoomContext): Promise<boolean> {
+    const { database, judge, leases } = this.#parts;
+    const isCommand = judge.isCommand(event);
+    const isShared = leases.proof(event.roomId) !== undefined;
+    if (isCommand && isShared && !(await beginCommand(database, event.seq, leases.session))) return false;
     const settled = this.#settle(event, room);
-    await (this.#parts.judge.isCommand(event) ? this.#awaitSome(event, settled) : settled);
+    if (!isCommand) await settled;
+    else await this.#awaitSome(event, isShared ? this.#noteFailure(event, settled) : settled);
+    return true;
+  }
+
+  async #noteFailure({ seq }: PendingEvent, settled: Promise<void>): Promise<void> {
+    try {
+      await settled;
+    } catch (error) {
+      this.#failed.add(seq);
+      throw error;
+    }
   }
 
   /** Waits for a while; what is not settled then is left to itself. */

@@ -35,7 +35,7 @@ export interface Mind extends ToolServices, AskServices {
   /** Chooses the model with which an agent thinks. */
   readonly choiceFor: (agent: Agent) => ModelChoice;
   readonly book: BudgetBook;
-  /** Stores what this user of ours has missed in the room. */
+  /** Stores what this user of ours has missed in the room; a `RetryError` where the homeserver does not answer. */
   readonly readMissed: (userId: UserId, roomId: RoomId) => Promise<void>;
   /** Something waits to be sent into these rooms. */
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
