@@ -36,6 +36,10 @@ export function prepare(toolbox: Toolbox, agent: Agent, call: ModelCall, tools?:
   }
 }
 
+/** True if the call may run at once with others of its step. */
+export const mayRunBeside = ({ tool: { beside, kind }, input }: OperationRequest): boolean =>
+  typeof beside === "function" ? beside(input) : (beside ?? kind === "read");
+
 /** Answer of the gate to a call, and the kind of operation that it found. */
 export interface Examined {
   readonly kind: OperationKind;

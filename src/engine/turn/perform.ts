@@ -140,13 +140,16 @@ type Row = OperationCall | { readonly key: string; readonly tool?: never };
 
 const rowOf = ({ key }: { readonly key: string }): Row => ({ key });
 
-const placed = ({ state: { frame }, step, callId, replaced }: Place, call: OperationCall): OperationCall => ({
-  ...call,
-  ...(replaced && { key: digest(call.key, call.inputHash) }),
-  n: step.n,
-  callId,
-  ...(frame.subAgent !== undefined && { subAgent: frame.subAgent }),
-});
+const placed = ({ state: { frame }, step, callId, replaced }: Place, call: OperationCall): OperationCall => {
+  const id = frame.numbers.get(callId);
+  return {
+    ...call,
+    ...(replaced ? { key: digest(call.key, call.inputHash) } : id !== undefined && { id }),
+    n: step.n,
+    callId,
+    ...(frame.subAgent !== undefined && { subAgent: frame.subAgent }),
+  };
+};
 
 function notAllowed({ request: { tool } }: Place, { state, decidedBy, decidedBecause }: Operation): Ended {
   if (state === "expired") return refused(tool, "nobody has approved it in time", "expired");
@@ -212,7 +215,7 @@ async function run(
     const isBrokenOff = error instanceof Stopped || error instanceof SomebodyCame;
     const end = { state: isBrokenOff ? "interrupted" : "failed", error: messageOf(error) } as const;
     const record = { ...row, ...end, milliseconds: milliseconds() };
-    const entry = toStored(functionResult(callId, brokenOff(error)));
+    const entry = toStored(functionResult(callId, brokenOff(error), state.frame.numbers.get(callId)));
     const outbox = asked ? cardOutcome(asked, end, botUserId) : [];
     await turns.breakOff(state.turn, step.n, record, { entry, outbox, subAgent: state.frame.subAgent });
     throw error;
