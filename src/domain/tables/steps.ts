@@ -1,6 +1,6 @@
 import type { Database, Fragment, Json, Sql } from "../../adapters/database/connection.ts";
 import type { AgentName, Conversation, RoomId, UserId } from "../../base/lib/ids.ts";
-import { type CallUsage, settleReservation, spentBy } from "./budgets.ts";
+import { type CallUsage, type Share, settleReservation, spentBy } from "./budgets.ts";
 import { insertWakes, type WakeDraft } from "./effects.ts";
 import { type OperationRecord, recordOperations } from "./operation-record.ts";
 import { insertOutbox, type OutboxDraft, type Queued, queuedColumns } from "./outbox.ts";
@@ -20,6 +20,8 @@ interface StepUsage extends CallUsage {
   /** Length of what was sent, and of its beginning that was the same in the conversation's previous call. */
   readonly promptChars?: number;
   readonly prefixChars?: number;
+  /** What each message had of the prompt's tokens. */
+  readonly shares?: readonly Share[];
   /** Key under which the reservation of the call is settled. */
   readonly reservation: string | undefined;
 }
@@ -208,12 +210,12 @@ export async function commitSteps(
           on conflict (agent, room_id) do update set log = coalesce(excluded.log, conversations.log),
             seen_position = greatest(conversations.seen_position, excluded.seen_position)
         ), used as (
-          insert into usage (turn_id, n, agent, room_id, requesters, model, prompt_tokens, cached_tokens, completion_tokens, cost_usd, estimated, milliseconds, prompt_chars, prefix_chars)
+          insert into usage (turn_id, n, agent, room_id, requesters, model, prompt_tokens, cached_tokens, completion_tokens, cost_usd, estimated, milliseconds, prompt_chars, prefix_chars, shares)
           select id, u.n, agent, room_id, requesters, u.model, u."promptTokens", u."cachedTokens", u."completionTokens", u."costUsd", u.estimated, u.milliseconds,
-            u."promptChars", u."prefixChars"
+            u."promptChars", u."prefixChars", u.shares
           from live, jsonb_to_recordset(${sql.json(used as unknown as Json)}) as u(n integer, model text, "promptTokens" integer,
             "cachedTokens" integer, "completionTokens" integer, "costUsd" float8, estimated boolean, milliseconds integer,
-            "promptChars" integer, "prefixChars" integer)
+            "promptChars" integer, "prefixChars" integer, shares jsonb)
           on conflict do nothing
         ), ${operations.length > 0 ? sql`${recordOperations(sql, operations, "live")},` : sql``}
         ${usage === undefined ? sql`` : sql`${settleReservation(sql, usage.reservation, spentBy(usage), "live")},`}

@@ -95,6 +95,8 @@ export async function think(
   });
   const { text, thought: reasoning, milliseconds, reservation } = completion;
   const calls = frame.exchange.unique(completion.toolCalls, step.n);
+  const counted = { messages: prompt.messages, tools: tools.definitions };
+  const shares = frame.exchange.shares.measure(counted, completion.usage.promptTokens);
   const names = calls.map(({ name }) => name);
   const { subAgent } = frame;
   log.debug({ subAgent, model: choice.model, milliseconds, ...completion.usage, calls: names }, "the model answered");
@@ -125,7 +127,7 @@ export async function think(
     ephemeris: [...notes, ...entries].map(toStored),
     subAgent,
     render: shown,
-    usage: { ...completion.usage, ...sent, model: choice.model, milliseconds, reservation },
+    usage: { ...completion.usage, ...sent, shares, model: choice.model, milliseconds, reservation },
     sources: state.sources,
     audience,
     taint: state.taint,
