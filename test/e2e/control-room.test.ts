@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { isCard, isResult, obey } from "../support/obedient.ts";
 import { eventually } from "../support/poll.ts";
-import { type ModelRequest, toolName, userText } from "../support/scripted-model.ts";
+import { type ModelRequest, newMessages, toolName, userText } from "../support/scripted-model.ts";
 import { answer, roomOf } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { Message, TestUser } from "../support/user.ts";
@@ -219,15 +219,23 @@ describe("the control room", () => {
     });
 
     it("set: what its model refuses is left out, and the control room hears of it once", async () => {
-      const asks = ({ body }: ModelRequest) => body.model === "stubborn" && "reasoning_effort" in body;
-      stage.model.on(asks, { status: 400, error: "Unknown parameter: reasoning_effort" });
+      const isRefused = ({ body }: ModelRequest) => body.model === "stubborn" && "reasoning_effort" in body;
+      stage.model.on(/thought \d/, (request) =>
+        isRefused(request)
+          ? { status: 400, error: "Unknown parameter: reasoning_effort" }
+          : answer(request, `had ${newMessages(request).at(-1)?.body}`),
+      );
       await command('!agent set scout models {"think": {"name": "stubborn", "reasoning": "low"}}');
       const room = await stage.directRoom(ann, "scout");
-      await expectPong(room);
-      await stage.bridge.stop();
-      await stage.bridge.start();
-      await expectPong(room);
-      expect(stage.model.requests.filter(asks)).toHaveLength(2);
+      for (const thought of ["thought 1", "thought 2", "thought 3"]) {
+        if (thought === "thought 3") {
+          await stage.bridge.stop();
+          await stage.bridge.start();
+        }
+        await ann.say(room, thought);
+        await ann.waitForMessage(room, ({ body }) => body === `had ${thought}`);
+      }
+      expect(stage.model.requests.filter(isRefused)).toHaveLength(2);
       const isTold = ({ body }: Message) => body.includes("The model stubborn refuses `reasoning: low`");
       await admin.waitForMessage(control, isTold);
       await command("!agent set scout models null");

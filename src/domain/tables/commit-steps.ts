@@ -185,12 +185,12 @@ const markSeen = (sql: Sql, { seen, log }: Sum) => sql`
 const recordUsage = (sql: Sql, { used }: Sum) => sql`
   used as (
     insert into usage (turn_id, n, agent, room_id, requesters, model, prompt_tokens, cached_tokens, completion_tokens,
-      cost_usd, estimated, milliseconds, prompt_chars, prefix_chars)
+      cost_usd, estimated, milliseconds, prompt_chars, prefix_chars, shares)
     select id, u.n, agent, room_id, requesters, u.model, u."promptTokens", u."cachedTokens", u."completionTokens",
-      u."costUsd", u.estimated, u.milliseconds, u."promptChars", u."prefixChars"
+      u."costUsd", u.estimated, u.milliseconds, u."promptChars", u."prefixChars", u.shares
     from live, jsonb_to_recordset(${sql.json(used as unknown as Json)}) as u(n integer, model text, "promptTokens" integer,
       "cachedTokens" integer, "completionTokens" integer, "costUsd" float8, estimated boolean, milliseconds integer,
-      "promptChars" integer, "prefixChars" integer)
+      "promptChars" integer, "prefixChars" integer, shares jsonb)
     on conflict do nothing
   )`;
 

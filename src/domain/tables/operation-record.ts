@@ -20,6 +20,8 @@ export type OperationState =
 export interface OperationCall {
   /** Equal for one call, however often it is run. */
   readonly key: string;
+  /** Number that it was given beforehand. */
+  readonly id?: number;
   readonly tool: string;
   readonly kind: "read" | "create" | "update" | "delete";
   /** One line. */

@@ -3,7 +3,7 @@ import type { AgentName, Conversation, EventId, RoomId, UserId } from "../../bas
 import { type OperationCall, type OperationRecord, type OperationState, recordOperations } from "./operation-record.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 
-export interface Operation extends Required<Omit<OperationCall, "n" | "callId" | "subAgent" | "todo">> {
+export interface Operation extends Required<Omit<OperationCall, "id" | "n" | "callId" | "subAgent" | "todo">> {
   readonly id: number;
   readonly agent: AgentName;
   readonly roomId: RoomId;
@@ -58,14 +58,26 @@ export class Operations {
     this.#database = database;
   }
 
+  /** Numbers for so many operations, which are nobody else's. */
+  async numbers(count: number): Promise<number[]> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ id: number }[]>`
+        select nextval(pg_get_serial_sequence('operations', 'id')) as id from generate_series(1, ${count}::integer)`,
+    );
+    return rows.map(({ id }) => id);
+  }
+
   /**
-   * For an operation that is about to be asked for: an id, until when it may be decided (by the database's clock, which
+   * For an operation that is about to be asked for: an id where it has none yet, until when it may be decided (by the database's clock, which
    * judges that), and how many turns of the conversation are parked already.
    */
-  async reserve({ agent, roomId }: Conversation): Promise<{ id: number; expiresAt: Date; parked: number }> {
+  async reserve(
+    { agent, roomId }: Conversation,
+    id?: number,
+  ): Promise<{ id: number; expiresAt: Date; parked: number }> {
     const [row] = await this.#database.run(
       (sql) => sql<{ id: number; expiresAt: Date; parked: number }[]>`
-        select nextval(pg_get_serial_sequence('operations', 'id')) as id, now() + ${expiresAfter}::interval as "expiresAt", (
+        select coalesce(${id ?? null}::bigint, nextval(pg_get_serial_sequence('operations', 'id'))) as id, now() + ${expiresAfter}::interval as "expiresAt", (
           select count(*) from turns where agent = ${agent} and room_id = ${roomId} and state = 'parked') as parked`,
     );
     if (!row) throw new Error("a query without a table gave no row");

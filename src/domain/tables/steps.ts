@@ -1,6 +1,6 @@
 import type { Json } from "../../adapters/database/connection.ts";
 import type { RoomId, UserId } from "../../base/lib/ids.ts";
-import type { CallUsage } from "./budgets.ts";
+import type { CallUsage, Share } from "./budgets.ts";
 import type { WakeDraft } from "./effects.ts";
 import type { OperationRecord } from "./operation-record.ts";
 import type { OutboxDraft } from "./outbox.ts";
@@ -19,6 +19,8 @@ interface StepUsage extends CallUsage {
   /** Length of what was sent, and of its beginning that was the same in the conversation's previous call. */
   readonly promptChars?: number;
   readonly prefixChars?: number;
+  /** What each message had of the prompt's tokens. */
+  readonly shares?: readonly Share[];
   /** Key under which the reservation of the call is settled. */
   readonly reservation: string | undefined;
 }

@@ -160,6 +160,7 @@ export class Judge {
     if (sender === "human" && message.msgtype === "m.text") {
       const tooMany = this.isCommand(event) && (await refuseFlood(event, room, agentsHere, this.#parts));
       if (tooMany) return { ...effects, outbox: tooMany };
+      if (this.isCommand(event)) await this.#latecomers.readBehind(event, agentsHere);
       const said = await this.#parts.commands.handle({ event, message, room, agentsHere });
       if (said) return { ...effects, ...this.#admitted(said, event, agentsHere) };
       if (await this.#parts.reactions.reply(event, message)) return effects;

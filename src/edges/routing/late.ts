@@ -39,6 +39,11 @@ export class Latecomers {
     return events.answeredUnknown(agent, event);
   }
 
+  /** Reads the room behind a command from before the start, so that it is carried out with all that is known by now. */
+  async readBehind(event: StoredEvent, [agent]: readonly Pick<Agent, "userId">[]): Promise<void> {
+    if (agent && this.#isOld(event)) await this.#parts.readMissed(agent.userId, event.roomId);
+  }
+
   /** Leaves out of an event's effects what was said to it already, before the database was restored. */
   async unsaid(event: StoredEvent, effects: Effects): Promise<Effects> {
     const { roomId, source } = event;

@@ -10,6 +10,7 @@ export const tool = defineTool({
   description: "Hands a piece of work to a sub-agent, which does it in steps of its own and tells you its answer.",
   help: "Has a sub-agent, such as planner or clerk, do a piece of work in steps of its own, and shows its answer.",
   kind: "read",
+  beside: false,
   // Its steps are in the journal, each of them once.
   repeatable: true,
   input: z.object({

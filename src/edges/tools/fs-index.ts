@@ -19,6 +19,7 @@ export const tool = defineTool({
     "Cuts a text file into sections and keeps each as knowledge. Where you may not create anything, it only tells how many there would be.",
   help: "Cuts a text file into sections and keeps each as knowledge of the agent. If you may not create anything, it only says how many there would be.",
   kind: "read",
+  beside: false,
   carries: ({ path }) => path,
   repeatable: true,
   paths: ["path"],

@@ -14,6 +14,7 @@ export const tool = defineTool({
     "Opens a text file in a window, which shows a part of it and stays open for some turns. What is in it is always as the file is now.",
   help: "Opens a text file in a window on the agent's desk. The agent sees a part of it for some turns, always as the file is now.",
   kind: "read",
+  beside: false,
   repeatable: true,
   paths: ["path"],
   pathLast: true,

@@ -12,6 +12,7 @@ export const tool = defineTool({
   description: "Searches files by their names or by the words in them; the results stand in a window, best first.",
   help: "Searches files by their names or by the words in them. The results stand in a window on the agent's desk, best first.",
   kind: "read",
+  beside: false,
   repeatable: true,
   paths: ["path"],
   input: z.object({

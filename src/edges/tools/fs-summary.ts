@@ -18,6 +18,7 @@ export const tool = defineTool({
     "Summarises a text file, up to 64,000 characters of it. Show people the summary, and ask them whether it is to be kept as knowledge.",
   help: "Summarises a text file, up to 64,000 characters of it. With --keep the agent keeps the summary as knowledge.",
   kind: async ({ keep }) => (keep ? "create" : "read"),
+  beside: ({ keep }) => !keep,
   carries: ({ path }) => path,
   repeatable: true,
   paths: ["path"],

@@ -12,6 +12,7 @@ export const tool = defineTool({
     "Does something with a window: scroll (by lines; without argument to the next page), goto (a line, or end), resize (to a number of lines), maximize (all of it, as far as it fits), minimize (its name only), restore, pin (stays open), unpin, refresh, query (another model answers a question about the whole content), close.",
   help: "Does something with a window on the agent's desk: scroll (by lines; without a number to the next page), goto (a line, or end), resize (to a number of lines), maximize (all of it, as far as it fits), minimize (its name only), restore, pin (stays open), unpin, refresh, query (another model answers a question about the whole content), close.",
   kind: "read",
+  beside: false,
   own: true,
   repeatable: true,
   input: z.object({

@@ -61,7 +61,7 @@ export async function askPeople(
   { reason: because, wall }: Pick<AskVerdict, "reason" | "wall">,
 ): Promise<Asking | { readonly refusal: string }> {
   const { agent, roomId } = asker;
-  const { id, expiresAt, parked } = await services.operations.reserve({ agent: agent.name, roomId });
+  const { id, expiresAt, parked } = await services.operations.reserve({ agent: agent.name, roomId }, call.id);
   if (parked >= parkedMost) {
     return { refusal: `${because}, and ${parked} turns of this conversation already wait for an approval` };
   }

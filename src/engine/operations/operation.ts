@@ -27,6 +27,10 @@ export function inPlace<Input extends Readonly<Record<string, unknown>>>(
   return { ...input, ...Object.fromEntries(whole) };
 }
 
+/** True if the call may run at once with others of its step. */
+export const mayRunBeside = ({ tool: { beside, kind }, input }: OperationRequest): boolean =>
+  typeof beside === "function" ? beside(input) : (beside ?? kind === "read");
+
 /** A reason as the end of a sentence. */
 export const ending = (why: string): string => `${why}${/[.!?]$/.test(why) ? "" : "."}`;
 

@@ -107,7 +107,7 @@ export type Decided = Allowed | Asked | Refused;
 export async function decide(
   request: OperationRequest,
   context: ToolContext,
-  place: Partial<Pick<OperationCall, "key" | "n" | "callId" | "subAgent">> = {},
+  place: Partial<Pick<OperationCall, "id" | "key" | "n" | "callId" | "subAgent">> = {},
 ): Promise<Decided> {
   const { kind, verdict } = await examine(request, context);
   const row = { ...describe(request, kind, context), ...place };

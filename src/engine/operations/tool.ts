@@ -156,6 +156,11 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly paths?: readonly string[];
   /** May be run again when its outcome is unknown. Where not, the outcome is reported as unknown. */
   readonly repeatable: boolean;
+  /**
+   * Its calls may run at once with others of their step; by default those of kind `read`. Not where they change what the
+   * next call would find.
+   */
+  readonly beside?: boolean | ((input: z.output<z.ZodObject<Shape>>) => boolean);
   /** `run` changes nothing and waits for nothing but the database: all that happens is in its outcome. */
   readonly immediate?: boolean;
   /** Every field is described: the model and people read it. */

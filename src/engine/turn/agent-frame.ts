@@ -29,6 +29,7 @@ export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
     exchange,
     entries,
     callPrefix: `fc${turn.number}`,
+    numbers: new Map(),
     calls: 0,
     async look(state, n, wakes) {
       const reminders = [

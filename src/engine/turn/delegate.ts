@@ -107,6 +107,7 @@ async function frameOf(
     exchange,
     entries,
     callPrefix: id,
+    numbers: new Map(),
     calls: 0,
     async look(_state, n) {
       const goesOn = exchange.goOn();

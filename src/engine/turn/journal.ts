@@ -24,6 +24,8 @@ export class Journal {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
   readonly #held: JournalEntry[] = [];
+  /** Resolves once all before a step are written, where several are worked on at once. */
+  readonly #reached = new Map<number, Promise<void>>();
   #next = 0;
 
   /** `onQueued` is told what a step has to send, once it is written; `signal`: nobody waits for that any more. */
@@ -70,9 +72,13 @@ export class Journal {
     return this.#next - n - 1;
   }
 
-  /** The next step, with its result where it is finished already. */
-  take<Result>(name: string): TakenStep<Result> {
+  /**
+   * The next step, with its result where it is finished already. Nothing is written of it before `reached`, so that the
+   * journal has no gaps.
+   */
+  take<Result>(name: string, reached?: Promise<void>): TakenStep<Result> {
     const n = this.#next++;
+    if (reached) this.#reached.set(n, reached);
     const step = this.#written.get(n);
     if (step && step.name !== name) {
       throw new Error(
@@ -87,7 +93,8 @@ export class Journal {
     };
   }
 
-  begin({ n, name }: TakenStep<unknown>, operation: OperationRecord): Promise<void> {
+  async begin({ n, name }: TakenStep<unknown>, operation: OperationRecord): Promise<void> {
+    await this.#reached.get(n);
     return this.#turns.begin(this.#turn, n, name, operation);
   }
 
@@ -100,7 +107,8 @@ export class Journal {
    * Returns the agent's conversations that wait, where the step ends the turn. Throws `Fenced`; and `SomebodyCame` once
    * it has written, in place of what would be heard by somebody who may not, that it was not said.
    */
-  commit(step: JournalEntry): Promise<Conversation[]> {
+  async commit(step: JournalEntry): Promise<Conversation[]> {
+    await this.#reached.get(step.n);
     return this.#write([...this.#held.splice(0), step]);
   }
 

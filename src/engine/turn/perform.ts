@@ -82,12 +82,15 @@ const isUnseen = ({ cardKey, decision, state }: Operation): boolean =>
   state === "asked" && decision === null && cardKey === null;
 
 /** Place of a call for its record. A call that replaces another is another operation. */
-const placeOf = ({ state: { frame }, step, callId, request, replaced }: CallPlace, { key }: Origin) => ({
-  key: replaced ? digest(key, hashOf(request)) : key,
-  n: step.n,
-  callId,
-  ...(frame.subAgent !== undefined && { subAgent: frame.subAgent }),
-});
+const placeOf = ({ state: { frame }, step, callId, request, replaced }: CallPlace, { key }: Origin) => {
+  const id = frame.numbers.get(callId);
+  return {
+    ...(replaced ? { key: digest(key, hashOf(request)) } : { key, ...(id !== undefined && { id }) }),
+    n: step.n,
+    callId,
+    ...(frame.subAgent !== undefined && { subAgent: frame.subAgent }),
+  };
+};
 
 /** Decides on a call whose turn was parked. Nothing but people's decision lets it through. */
 async function decideAsked(
@@ -131,7 +134,7 @@ const ledgerOf = (place: CallPlace, carried: readonly Stamp[]): Ledger => ({
     await state.mind.turns.breakOff(state.turn, {
       n: step.n,
       operation: { ...row, ...end, milliseconds },
-      entry: toStored(functionResult(callId, brokenOff(thrown))),
+      entry: toStored(functionResult(callId, brokenOff(thrown), state.frame.numbers.get(callId))),
       outbox: asked ? cardOutcome(asked, end, state.mind.botUserId) : [],
       subAgent: state.frame.subAgent,
     });

@@ -94,8 +94,8 @@ export class TurnRunner {
       const outbox = ended.flatMap((operation) =>
         cardOutcome(operation, { state: "interrupted", error: why }, botUserId),
       );
-      const results = ended.flatMap(({ callId, subAgent }) =>
-        callId === null ? [] : { entry: toStored(functionResult(callId, interrupted(why))), subAgent },
+      const results = ended.flatMap(({ callId, id, subAgent }) =>
+        callId === null ? [] : { entry: toStored(functionResult(callId, interrupted(why), id)), subAgent },
       );
       const end = { entry: toStored(systemEvent(clock.now(), `Turn ${turn.number} was ${why}.`)), subAgent: null };
       await turns.close(turn, "cancelled", why, { outbox, ephemeris: [end, ...results] });

@@ -39,6 +39,8 @@ export interface Frame {
   readonly entries: Element[];
   /** Beginning of the ids of its calls. */
   readonly callPrefix: string;
+  /** Numbers of its operations, by the ids of their calls. */
+  readonly numbers: Map<string, number>;
   /** Calls that were made so far: their ids rise. */
   calls: number;
   /** Makes the prompt of step `n`; `wakes` are those that the turn has taken so far. */

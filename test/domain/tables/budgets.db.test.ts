@@ -203,6 +203,7 @@ onEachDatabase((database) => {
         usd: 0.5,
         promptChars: 0,
         prefixChars: 0,
+        shares: null,
       },
     ]);
   });

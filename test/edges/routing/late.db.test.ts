@@ -5,7 +5,7 @@ import { Rooms } from "../../../src/domain/tables/rooms.ts";
 import { Latecomers } from "../../../src/edges/routing/late.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { fixedClock } from "../../support/fixed-clock.ts";
-import { addAgent, newKey, newRoom, setMember, storeEvent } from "../../support/rows.ts";
+import { addAgent, newKey, newRoom, newUser, setMember, storeEvent } from "../../support/rows.ts";
 
 const start = new Date("2026-01-02T12:00:00Z");
 const [before, after] = [new Date("2026-01-02T11:00:00Z"), new Date("2026-01-02T13:00:00Z")];
@@ -54,6 +54,14 @@ onEachDatabase((database) => {
     it("is answered where none does", async () => {
       const { ask, isLate } = await scene(async () => {});
       expect(await isLate(await ask(before))).toBe(false);
+    });
+
+    it("is carried out, if it is a command, once its room has been read", async () => {
+      const { ask, latecomers, reads } = await scene(async () => {});
+      await latecomers.readBehind(await ask(before), []);
+      expect(reads()).toBe(0);
+      await latecomers.readBehind(await ask(before), [{ userId: newUser() }]);
+      expect(reads()).toBe(1);
     });
 
     it("has no notice follow it that was given before", async () => {

@@ -212,11 +212,24 @@ it("tools are what this table says: whoever changes it looks at what that means 
     tool.reachesOutside === undefined ? "" : byInput(tool.reachesOutside),
     tool.repeatable ? "yes" : "no",
     tool.immediate ? "yes" : "",
+    tool.beside === undefined ? String(tool.kind === "read") : byInput(tool.beside),
     tool.command === undefined ? "" : `!${tool.command}`,
     (tool.aliases ?? []).map((words) => `!${words}`).join(", "),
   ]);
-  const head = ["tool", "set", "kind", "own", "sends", "reaches outside", "repeatable", "immediate", "command", "also"];
-  const widths = [20, 9, 10, 10, 10, 16, 12, 11, 17];
+  const head = [
+    "tool",
+    "set",
+    "kind",
+    "own",
+    "sends",
+    "reaches outside",
+    "repeatable",
+    "immediate",
+    "beside",
+    "command",
+    "also",
+  ];
+  const widths = [20, 9, 10, 10, 10, 16, 12, 11, 10, 17];
   const table = [head, ...rows].map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(""));
   await expect(table.map((line) => `${line.trimEnd()}\n`).join("")).toMatchFileSnapshot("contract.txt");
 });
