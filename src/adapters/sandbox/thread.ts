@@ -6,7 +6,7 @@ import { type Computation, type Computed, secondsMost, tooLong } from "./evaluat
 /** What cannot be interrupted from inside is ended from outside: its processor time is looked at this often. */
 const lookEveryMs = 200;
 /** Time after which any program is ended, however little of a processor a busy machine had for it. */
-const patienceMs = 20_000;
+const patienceMs = 40_000;
 /** A thread that has nothing to do goes, and with it the memory that WebAssembly never gives back. */
 const idleMs = 60_000;
 
