@@ -17,8 +17,8 @@ export const tool = defineTool({
   repeatable: true,
   pathLast: true,
   input: z.object({
-    path: z.string().min(1).describe("The file, as share:/path"),
-    target: z.string().min(1).describe("The new path, or a folder: a path that ends with a slash or is one already"),
+    path: z.string().min(1).describe("share:/path"),
+    target: z.string().min(1).describe("New path, or a folder"),
   }),
   async run({ path, target }, { files }, kind) {
     const expected = kind === "create" ? 0 : undefined;

@@ -15,7 +15,7 @@ export const tool = defineTool({
   pathLast: true,
   input: z.object({
     recursive: z.boolean().describe("true: a folder with everything in it").optional(),
-    path: z.string().min(1).describe("The file, as share:/path"),
+    path: z.string().min(1).describe("share:/path"),
   }),
   async run({ path, recursive }, { files }) {
     const gone = await files.remove(path, { recursive });

@@ -14,13 +14,13 @@ export const tool = defineTool({
   aliases: ["text_search"],
   examples: ["--surrounding 2 rooms:/**/*.md (?i)deadline"],
   topic: "files",
-  description: "Finds lines in text files by a regular expression (RE2), with the lines around them.",
+  description: "Finds lines in text files by a regular expression (RE2).",
   kind: "read",
   repeatable: true,
   input: z.object({
-    surrounding: z.int().min(0).max(20).default(0).describe("Lines to show before and after each"),
-    glob: z.string().min(1).describe("The files: a folder, or a pattern of paths such as `rooms:/**/*.md`"),
-    regex: z.string().min(1).describe("The regular expression; (?i) at its start ignores case"),
+    surrounding: z.int().min(0).max(20).default(0).describe("Lines around each"),
+    glob: z.string().min(1).describe("Folder, or pattern as for FS_Find"),
+    regex: z.string().min(1).describe("(?i) at its start ignores case"),
   }),
   async run({ glob, regex, surrounding }, { files, signal }) {
     const { found, filesSearched, cut } = await grep(files, { glob, regex, surrounding, limit: matchesMax, signal });

@@ -13,7 +13,7 @@ export const tool = defineTool({
   sendsTo: ({ path }, { files }) => files.placeElsewhere(path),
   repeatable: true,
   pathLast: true,
-  input: z.object({ path: z.string().min(1).describe("The folder, as share:/path") }),
+  input: z.object({ path: z.string().min(1).describe("share:/path") }),
   async run({ path }, { files }) {
     return { result: `${await files.makeFolder(path)} is there.` };
   },

@@ -11,15 +11,15 @@ export const tool = defineTool({
   aliases: ["file_move"],
   examples: ["rooms:/!abc:example.org/*.md rooms:/!abc:example.org/old/"],
   topic: "files",
-  description: "Moves or renames a file or folder, or moves all files that fit a pattern of paths into a folder.",
+  description: "Moves or renames a file or folder, or moves all files that fit a pattern into a folder.",
   kind: "update",
   sendsTo: ({ target }, { files }) => files.placeElsewhere(target),
   carries: ({ glob }) => glob,
   repeatable: true,
   pathLast: true,
   input: z.object({
-    glob: z.string().min(1).describe("The file, the folder or the pattern, as share:/path"),
-    target: z.string().min(1).describe("The new path; or the folder into which it goes"),
+    glob: z.string().min(1).describe("share:/path or pattern"),
+    target: z.string().min(1).describe("New path, or the folder into which it goes"),
   }),
   async run({ glob, target }, { files }) {
     const moved = await move(files, glob, target);

@@ -16,7 +16,7 @@ export const tool = defineTool({
   kind: "read",
   repeatable: true,
   pathLast: true,
-  input: z.object({ path: z.string().min(1).describe("The file, as share:/path") }),
+  input: z.object({ path: z.string().min(1).describe("share:/path") }),
   async run({ path }, { files }) {
     const { text, contentType, size } = await files.read(path);
     if (text === null) throw new UserError(`${path} is no text: it is ${contentType} of ${size} bytes.`);

@@ -11,12 +11,11 @@ export const tool = defineTool({
   aliases: ["file_stats"],
   examples: ["rooms:/!abc:example.org/notes.md"],
   topic: "files",
-  description:
-    "Tells what is known of a file: type, size, owner, version, dates, and the versions that can be restored.",
+  description: "Tells type, size, owner, dates and versions of a file.",
   kind: "read",
   repeatable: true,
   pathLast: true,
-  input: z.object({ path: z.string().min(1).describe("The file or folder, as share:/path") }),
+  input: z.object({ path: z.string().min(1).describe("share:/path") }),
   async run({ path }, { files }) {
     const stat = await files.stat(path);
     const lines = [

@@ -18,8 +18,8 @@ export const tool = defineTool({
   pathLast: true,
   positional: ["path"],
   input: z.object({
-    depth: z.int().min(1).max(20).default(3).describe("How many levels of folders to open"),
-    path: z.string().min(1).describe("The folder, as share:/path; without it, this room's files").optional(),
+    depth: z.int().min(1).max(20).default(3).describe("Levels to open"),
+    path: z.string().min(1).describe("Folder; default: this room's files").optional(),
   }),
   async run({ path, depth }, { agent, files, roomId }) {
     const folder = parsePath(path ?? (roomId === HOME ? `agents:/${agent.name}` : `rooms:/${roomId}`));

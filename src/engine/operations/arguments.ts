@@ -47,6 +47,24 @@ export function formOf(input: z.ZodObject): Form {
   return form;
 }
 
+/** Parts of a schema that tell a model nothing: what is refused says why, and whatever has a text is not empty. */
+const untold = new Set(["additionalProperties", "minLength", "maxLength", "pattern"]);
+
+/** The form of an input as models are told it. */
+export const toldForm = (input: z.ZodObject): Record<string, unknown> =>
+  told(formOf(input).json) as Record<string, unknown>;
+
+const told = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(told);
+  if (!isObject(schema)) return schema;
+  const { properties, ...rest } = schema;
+  const inner = isObject(properties) && Object.entries(properties).map(([name, field]) => [name, told(field)]);
+  return Object.fromEntries([
+    ...Object.entries(rest).flatMap(([name, value]) => (untold.has(name) ? [] : [[name, told(value)]])),
+    ...(inner ? [["properties", Object.fromEntries(inner)]] : []),
+  ]);
+};
+
 /**
  * A valid input from what was written. Text where a number, a list or yes or no is expected is read as that, and null
  * where nothing has to be said as nothing: people's commands are text, and some models write so. Throws a `UserError` that names each argument that is wrong, what was
