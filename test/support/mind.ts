@@ -85,6 +85,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
       defaultModel: () => "m",
       desks,
       guides,
+      prefix: "!",
     }),
     toolbox,
     underWay: new CommandsUnderWay(),

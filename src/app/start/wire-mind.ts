@@ -57,11 +57,13 @@ interface Setting extends FromOutside {
   readonly live: LiveConfig;
   readonly database: Database;
   readonly serverName: string;
+  /** Before the words of a command. */
+  readonly prefix: string;
   readonly metrics: ReturnType<typeof createMetrics>;
 }
 
 /** Makes what every turn works with. */
-export async function wireMind({ live, database, serverName, metrics, ...given }: Setting): Promise<Mind> {
+export async function wireMind({ live, database, serverName, prefix, metrics, ...given }: Setting): Promise<Mind> {
   const { botUserId, clock, log, rights } = given;
   const config = live.current;
   const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
@@ -88,6 +90,7 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
     defaultModel: () => live.current.model.name,
     desks,
     guides,
+    prefix,
   });
   return {
     ...given,

@@ -167,6 +167,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     live,
     database,
     serverName,
+    prefix: commandPrefix,
     clock,
     log,
     directory,

@@ -1,9 +1,10 @@
-import type { Database, Fragment, Sql } from "../../adapters/database/connection.ts";
+import type { Database, Sql } from "../../adapters/database/connection.ts";
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Fingerprint } from "../../base/lib/repeats.ts";
 import { eventColumns, type StoredEvent } from "./events.ts";
 import { KnownRows, type Versioned } from "./row-cache.ts";
 import type { LogState } from "./steps.ts";
+import { roomNaming } from "./surroundings.ts";
 import { type Todo, todosShown } from "./todos.ts";
 import { type DeskItem, type DeskRows, deskItems, deskOf, type Reading, type Seat } from "./windows.ts";
 
@@ -18,6 +19,8 @@ export interface Look extends Seat {
   readonly since: Date | null;
   readonly rooms: number;
   readonly eventsPerRoom: number;
+  /** The most of a room that was not in the conversation's log before. */
+  readonly eventsAtFirst: number;
   readonly membersPerRoom: number;
   readonly entries: number;
   /** The conversation is shown a log: of each room nothing is read that it does not show any more. */
@@ -52,8 +55,10 @@ interface MemberRow {
 }
 
 export interface SeenEvent extends StoredEvent {
-  /** By the database's clock. */
-  readonly receivedAt: Date;
+  /** When it came into the history, by the database's clock. */
+  readonly shownAt: Date;
+  /** Numbers of the events that it relates to, by their ids. */
+  readonly numbers: Readonly<Record<string, number>> | null;
 }
 
 /** An entry of the ephemeris: one LMML element. */
@@ -180,7 +185,7 @@ export class Sights {
           where e.room_id = v.room_id and e.shown and e.redacted_at is null and e.position >= v.floor and e.position > v.beginning
             and not exists (select 1 from unseen u where u.room_id = e.room_id and e.position >= u.since and e.position < u.until)
             and (e.room_id <> ${here} or e.sender = ${userId} or e.position < (select first from waiting))
-          order by e.position desc limit ${look.eventsPerRoom}
+          order by e.position desc limit case when v.beginning > '-infinity' then ${look.eventsPerRoom}::integer else ${look.eventsAtFirst}::integer end
         ) e
         union
         select e.seq, e.xmin::text, e.event_id, e.room_id, e.sender, e.position
@@ -223,7 +228,8 @@ export class Sights {
           from known left join lateral (${roomNaming(sql, sql`known.room_id`)}) naming on known.readable) as rooms,
         (select coalesce(json_agg(seq order by room_id, position), '[]') from newest) as "eventIds",
         (select coalesce(json_agg(json_build_object('id', n.seq, 'version', n.version,
-            'row', (select to_json(columns) from (select ${sql.unsafe(eventColumns)}, e.received_at as "receivedAt") columns))), '[]')
+            'row', (select to_json(columns) from (select ${sql.unsafe(eventColumns)}, coalesce(e.routed_at, e.received_at) as "shownAt",
+              ${relatedNumbers(sql)} as numbers) columns))), '[]')
           from newest n join events e on e.seq = n.seq
           where ${sql.json(events)}::jsonb->>n.seq::text is distinct from n.version) as "newEvents",
         (select coalesce(json_agg(json_build_object('roomId', room_id, 'userId', user_id, 'displayName', display_name, 'total', total)
@@ -253,45 +259,16 @@ export class Sights {
   }
 }
 
-/** A query that gives what a room is called, and who has said so; nothing where it has no name. */
-const roomNaming = (sql: Sql, roomId: RoomId | Fragment) => sql`
-  select coalesce(content->>'name', content->>'alias') as name, sender from room_state
-  where room_id = ${roomId} and ((type = 'm.room.name' and content->>'name' <> '')
-    or (type = 'm.room.canonical_alias' and content->>'alias' <> ''))
-  order by type = 'm.room.name' desc limit 1`;
-
-/** Where somebody works, and for whom. */
-export interface Surroundings {
-  /** '' where the room has none, and at home. */
-  readonly roomName: string;
-  /** Who has set it. */
-  readonly namedBy: UserId | null;
-  readonly people: readonly { readonly userId: UserId; readonly displayName: string | null }[];
-}
-
-/** A room's name, and what these people are called in it. */
-export async function surroundings(
-  database: Database,
-  roomId: RoomId,
-  userIds: readonly UserId[],
-): Promise<Surroundings> {
-  const rows = await database.run(
-    (sql) => sql<{ userId: UserId; displayName: string | null; name: string | null; namedBy: UserId | null }[]>`
-      select u as "userId", m.display_name as "displayName", naming.name, naming.sender as "namedBy"
-      from unnest(${[...userIds]}::text[]) u left join members m on m.room_id = ${roomId} and m.user_id = u
-        left join (${roomNaming(sql, roomId)}) naming on true`,
-  );
-  return {
-    roomName: rows[0]?.name ?? "",
-    namedBy: rows[0]?.namedBy ?? null,
-    people: rows.map(({ userId, displayName }) => ({ userId, displayName })),
-  };
-}
+/** Numbers, by their ids, of the events to which `e` is an answer or a reaction, or in whose thread it stands. */
+const relatedNumbers = (sql: Sql) => sql`(
+  select json_object_agg(t.event_id, t.number) from events t
+  where t.event_id in (e.content->'m.relates_to'->>'event_id', e.content->'m.relates_to'->'m.in_reply_to'->>'event_id')
+    and t.room_id = e.room_id and t.number is not null)`;
 
 /** JSON carries times as texts. */
 const withDates = (event: SeenEvent): SeenEvent => ({
   ...event,
   sentAt: new Date(event.sentAt),
-  receivedAt: new Date(event.receivedAt),
+  shownAt: new Date(event.shownAt),
   editedAt: event.editedAt === null ? null : new Date(event.editedAt),
 });

@@ -36,6 +36,9 @@ const within = (parents: readonly Element[], name: string): Element[] =>
 
 const attribute = ({ attributes }: Element, name: string): string => String(attributes[name] ?? "");
 
+/** Users of the agent's own server are named by their localparts. */
+const fullName = (name: string, server = ""): string => (/[@:]/.test(name) ? name : `@${name}:${server}`);
+
 const contentOf = ({ children }: Element): string =>
   typeof children === "string" ? children : children.map(render).join("\n");
 
@@ -51,17 +54,18 @@ export const readPrompt = (messages: readonly Message[]): Element[] =>
   messages
     .filter(({ role }) => role === "user")
     .flatMap(({ content }) => [
-      ...content.matchAll(/^<(chatInterface|chatSystem|window)\b(?:[^>]*\/>|[\s\S]*?^<\/\1>)/gm),
+      ...content.matchAll(/^<(chatInterface|chatSystem|log|window)\b(?:[^>]*\/>|[\s\S]*?^<\/\1>)/gm),
     ])
     .map(([text]) => parse(text));
 
 /** Reads what an agent is shown in a request; undefined where it holds no chat interface. */
 export const readView = (messages: readonly Message[]): RehearsalView | undefined => {
-  const interfaces = readPrompt(messages).filter(({ name }) => name === "chatInterface");
+  const roots = readPrompt(messages);
+  const interfaces = roots.filter(({ name }) => name === "chatInterface");
   if (interfaces.length === 0) return undefined;
-  const systems = within(interfaces, "chatSystem");
-  const self = systems[0] ? attribute(systems[0], "loggedInAs") : "";
-  const rooms = within(systems, "room");
+  const systems = [...roots.filter(({ name }) => name === "chatSystem"), ...within(interfaces, "chatSystem")];
+  const [self, server] = ["loggedInAs", "systemId"].map((name) => (systems[0] ? attribute(systems[0], name) : ""));
+  const rooms = within([...interfaces, ...within(interfaces, "chatSystem")], "room");
   const turn = within(
     rooms.filter((room) => attribute(room, "roomId") === "ephemeris"),
     "newEvents",
@@ -75,14 +79,16 @@ export const readView = (messages: readonly Message[]): RehearsalView | undefine
   return {
     roomId,
     newMessages: within(within(own, "newEvents"), "message")
-      .filter((message) => attribute(message, "sender") !== self)
+      .filter((message) => attribute(message, "sender") !== self && message.attributes.sent === undefined)
       .map((message) => ({
-        sender: attribute(message, "sender"),
+        sender: fullName(attribute(message, "sender"), server),
         body: contentOf(message),
         threadId: attribute(message, "threadId") || undefined,
       })),
     calls: [...shownCalls(turn), ...sentCalls(messages)],
-    textSpeaks: within(interfaces, "systemReminder").some((reminder) => contentOf(reminder) === lastTextSpeaks),
+    textSpeaks: within([...interfaces, ...systems], "systemReminder").some(
+      (reminder) => contentOf(reminder) === lastTextSpeaks,
+    ),
   };
 };
 

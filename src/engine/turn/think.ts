@@ -27,6 +27,8 @@ export interface Thinking {
   readonly firstCall: number;
   /** Wakes whose notes it was shown first. */
   readonly told?: readonly number[];
+  /** The text was said in the conversation's room. */
+  readonly said?: boolean;
   /** There is nothing more that it wants to do. */
   readonly ends: boolean;
   /** See `TurnState`. */
@@ -107,6 +109,7 @@ export async function think(
     calls,
     firstCall: frame.calls + 1,
     ...(told.length > 0 && { told }),
+    ...(speech.length > 0 && { said: true }),
     ends: calls.length === 0 && !(silent && !state.reminded),
     changes: state.changes,
   };
@@ -127,7 +130,10 @@ export async function think(
     ...(seen !== undefined && { seen }),
     log: shownLog,
     ends: own && thinking.ends,
-    unsaid: { result: { ...thinking, ends: false, unsaid: true } },
+    unsaid: {
+      result: { ...thinking, ends: false, unsaid: true },
+      ephemeris: [...notes, ...entriesOf(state, { ...thinking, said: false })].map(toStored),
+    },
   };
   const [first] = calls;
   const goesOn = first !== undefined && toolbox.isImmediate(agent, first.name, frame.tools);
@@ -147,7 +153,10 @@ const remember = ({ frame }: TurnState, thinking: Thinking, entries: readonly El
 /** A step's thoughts and calls, as the agent is shown them. */
 const entriesOf = (state: TurnState, thinking: Thinking): Element[] => {
   const at = new Date(thinking.at);
-  const thoughts = [thinking.thought, thinking.text].filter((text) => text !== "").map((text) => thought(at, text));
+  const said = thinking.said ? state.turn.roomId : undefined;
+  const thoughts = [thought(at, thinking.thought), thought(at, thinking.text, said)].filter(
+    ({ children }) => children !== "",
+  );
   const calls = thinking.calls.map((call, index) =>
     functionCall(callId(state, thinking.firstCall + index), call.name, parametersOf(call.arguments)),
   );
