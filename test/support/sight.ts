@@ -16,7 +16,7 @@ export const chatInterface = (request: ModelRequest): Element => {
       .systemId,
   );
   const self = String(shown.find(({ name }) => name === "chatSystem")?.attributes.loggedInAs);
-  const parts = shown.flatMap((part) => (part.name === "log" ? logWindows(part) : [part]));
+  const parts = shown.flatMap((part) => (part.name === "log" ? logWindows(part, shown) : [part]));
   const children = parts.flatMap((part) => (part.name === "chatInterface" ? childrenOf(part) : [part]));
   return withNames({ ...root, children }, self, server);
 };
@@ -24,11 +24,13 @@ export const chatInterface = (request: ModelRequest): Element => {
 const childrenOf = ({ children }: Element): readonly Element[] => (typeof children === "string" ? [] : children);
 
 /** A log as a window for each room, and one for the ephemeris. What is said only where it changes stands on each. */
-export const logWindows = (log: Element): Element[] => {
+export const logWindows = (log: Element, shown: readonly Element[] = []): Element[] => {
+  const rooms = shown.filter(({ name }) => name === "chatSystem").flatMap((system) => all(system, "room"));
+  const numbered = (n: unknown) => rooms.find(({ attributes }) => attributes.n === n)?.attributes.roomId;
   let [room, speaker] = ["", undefined as unknown];
   const sources = childrenOf(log).flatMap((line): [string, Element][] => {
     const { name, attributes, children } = line;
-    if (name === "room") [room, speaker] = [String(attributes.roomId), undefined];
+    if (name === "room") [room, speaker] = [String(attributes.roomId ?? numbered(attributes.n)), undefined];
     if (name === "room") return [];
     if (name !== "message") return [[name === "roomEvent" ? room : "ephemeris", line]];
     const sender = attributes.sender ?? (attributes.sent ? undefined : (speaker as string));

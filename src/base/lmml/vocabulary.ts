@@ -12,7 +12,7 @@ const required: ReadonlyMap<string, readonly string[]> = new Map(
     chatSystem: ["systemId", "loggedInAs"],
     systemAdmin: [],
     log: [],
-    room: ["roomId"],
+    room: [],
     roomMember: ["userId"],
     roomFooter: ["systemId", "roomId"],
     newEvents: [],

@@ -1,4 +1,4 @@
-import type { EventId } from "../lib/ids.ts";
+import type { EventId, RoomId } from "../lib/ids.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import { boxPart } from "./box-part.ts";
@@ -9,7 +9,7 @@ import { frameTooLarge } from "./layout-frame.ts";
 import { leanNews } from "./lean.ts";
 import { listPart, type Shown } from "./list-part.ts";
 import { logEnd, logLeast, newestEnd } from "./log.ts";
-import { clip } from "./measure.ts";
+import { clip, sizeAt } from "./measure.ts";
 import type { Part } from "./part.ts";
 import { isStanding } from "./reminders.ts";
 import { leanAttributes, leanRoom, memberElement } from "./room.ts";
@@ -64,14 +64,13 @@ interface Rest {
 /** Everything but the log, as it can be cut. */
 const planOf = (world: World): { budget: Budget; write: (chars: Allotment) => Rest } => {
   const { agent } = world;
-  const open = world.rooms.filter((room) => !room.closed);
-  const own = open.find((room) => room.roomId === world.conversation);
-  const others = open.filter((room) => room !== own).toSorted((a, b) => (a.roomId < b.roomId ? -1 : 1));
+  const { own, others } = openRooms(world);
   const ephemeris = world.ephemerisWindow ? world.ephemeris : [];
   const news = (entry: TimelineEntry) => leanNews(entry, agent.userId, world);
   const parts = partsOf({ ...world, rooms: own ? [inTail(own)] : [], ephemeris }, news);
   const max = Math.floor(world.charsMax * renderShare);
-  const rooms = membersPart(others, world);
+  const numbers = roomNumbers(world);
+  const rooms = membersPart(others, numbers, world);
   const unread = unreadPart(world, news);
   const write = (chars: Allotment): Rest => {
     const admins = parts.admins.cut(chars.admins);
@@ -94,7 +93,7 @@ const planOf = (world: World): { budget: Budget; write: (chars: Allotment) => Re
       [
         element("agentParameters", { wakeUpTimerSeconds: agent.wakeUpTimerSeconds ?? "off", mode: agent.mode }),
         ...admins.elements,
-        own && roomWithMembers(own, parts.members.cut(chars.members)),
+        own && roomWithMembers(own, numbers, parts.members.cut(chars.members)),
         ...shownOthers.elements,
         ...standing,
       ],
@@ -169,20 +168,37 @@ const unreadPart = (world: World, news: (entry: TimelineEntry) => Element): Part
   });
 };
 
-const roomWithMembers = (room: RoomView, members: Shown): Element => {
-  const leftOut = room.memberCount - members.elements.length;
-  const attributes = { ...leanAttributes(room), membersLeftOut: leftOut > 0 ? leftOut : undefined };
-  return element("room", attributes, members.elements);
+const openRooms = ({ rooms, conversation }: World) => {
+  const open = rooms.filter((room) => !room.closed);
+  const own = open.find((room) => room.roomId === conversation);
+  return { own, others: open.filter((room) => room !== own).toSorted((a, b) => (a.roomId < b.roomId ? -1 : 1)) };
 };
 
-const membersPart = (rooms: readonly RoomView[], world: World): Part<Shown> =>
+/**
+ * Numbers by which the log names rooms: the order in which they stand before it. They hold for one prompt, and change
+ * only where what stands before the log changes as well. None, where there may be no place for all rooms.
+ */
+export const roomNumbers = (world: World): ReadonlyMap<RoomId, number> => {
+  const { own, others } = openRooms(world);
+  const shells = others.reduce((chars, room) => chars + sizeAt(roomWithMembers(room, new Map(), none), 1) + 8, 0);
+  if (shells > roomsMost(world.charsMax * renderShare) / 2) return new Map();
+  return new Map([...(own ? [own] : []), ...others].map(({ roomId }, index) => [roomId, index + 1]));
+};
+
+const roomWithMembers = (room: RoomView, numbers: ReadonlyMap<RoomId, number>, members: Shown): Element => {
+  const leftOut = room.memberCount - members.elements.length;
+  const attributes = { ...leanAttributes(room), membersLeftOut: leftOut > 0 ? leftOut : undefined };
+  return element("room", { n: numbers.get(room.roomId), ...attributes }, members.elements);
+};
+
+const membersPart = (rooms: readonly RoomView[], numbers: ReadonlyMap<RoomId, number>, world: World): Part<Shown> =>
   boxPart(rooms, {
     depth: 1,
     limit: world.charsMax,
     weight: () => 1,
-    shell: (room) => roomWithMembers(room, none),
+    shell: (room) => roomWithMembers(room, numbers, none),
     part: (room) => {
       const members = listPart(room.members.map(memberElement), { depth: 2, limit: world.charsMax, keep: "first" });
-      return { wanted: members.wanted, cut: (max) => roomWithMembers(room, members.cut(max)) };
+      return { wanted: members.wanted, cut: (max) => roomWithMembers(room, numbers, members.cut(max)) };
     },
   });

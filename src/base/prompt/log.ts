@@ -39,8 +39,10 @@ const elementOf = (whole: Element, stamp: string, sameSender: boolean): Element 
   return stamp === "" ? named : stamped(named, stamp);
 };
 
-const roomLine = (roomId: RoomId, truncated: boolean): string =>
-  `\n${renderLine(element("room", { roomId: clip(roomId), truncated }))}`;
+const roomLine = (roomId: RoomId, { numbers }: LogView, truncated = false): string => {
+  const n = numbers?.get(roomId);
+  return `\n${renderLine(element("room", { ...(n === undefined ? { roomId: clip(roomId) } : { n }), truncated }))}`;
+};
 
 /** Rooms of which something older is left out; they are named at the log's beginning. */
 const cutRooms = ({ leftOut }: LogView): RoomId[] =>
@@ -49,7 +51,7 @@ const cutRooms = ({ leftOut }: LogView): RoomId[] =>
 /** Beginning of the log, before its lines. */
 export const logHead = (log: LogView): string =>
   `<log${log.leftOut.size > 0 ? " truncated" : ""}>${cutRooms(log)
-    .map((roomId) => roomLine(roomId, true))
+    .map((roomId) => roomLine(roomId, log, true))
     .join("")}`;
 
 /** Writes each entry; of room, date, minute and a message's sender only what is not as it was in the line before. */
@@ -61,7 +63,7 @@ export const logLines = (log: LogView, timeZone: string): LogLine[] => {
     const { source, at, element: shown } = entry;
     let before = "";
     if (source !== "ephemeris" && source !== room) {
-      before = roomLine(source, false);
+      before = roomLine(source, log);
       [room, speaker] = [source, undefined];
     }
     const { sender } = shown.attributes;
@@ -113,5 +115,5 @@ const withoutFirst = (log: LogView, lines: readonly LogLine[], chars: number): L
   });
   const count = first < 0 ? log.entries.length : first;
   const dropped = log.entries.slice(0, count).map(({ source }) => source);
-  return { entries: log.entries.slice(count), leftOut: new Set([...log.leftOut, ...dropped]) };
+  return { ...log, entries: log.entries.slice(count), leftOut: new Set([...log.leftOut, ...dropped]) };
 };

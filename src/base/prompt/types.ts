@@ -162,6 +162,8 @@ export interface LogView {
   readonly entries: readonly LogEntry[];
   /** Sources of which something older is left out. */
   readonly leftOut: ReadonlySet<LogEntry["source"]>;
+  /** Rooms that are named by a number: see `roomNumbers`. */
+  readonly numbers?: ReadonlyMap<RoomId, number>;
 }
 
 export interface FileView {

@@ -23,6 +23,8 @@ interface Logging {
   readonly max: number;
   /** Sources of which as much was read as ever is: older items may not have been read. */
   readonly full: ReadonlySet<LogEntry["source"]>;
+  /** See `roomNumbers`. */
+  readonly numbers?: ReadonlyMap<RoomId, number>;
 }
 
 export const emptyLog: LogState = { from: {}, leftOut: [], brief: 0 };
@@ -41,9 +43,9 @@ export function advance(
 ): { log: LogView; next: LogState } {
   const begun = withBeginnings(state, items, logging);
   const whole = shown(items, begun, logging);
-  if (sizeOf(whole, begun, logging) <= logging.max) return { log: viewOf(whole, begun), next: begun };
+  if (sizeOf(whole, begun, logging) <= logging.max) return { log: viewOf(whole, begun, logging), next: begun };
   const next = halved(items, begun, logging);
-  return { log: viewOf(shown(items, next, logging), next), next };
+  return { log: viewOf(shown(items, next, logging), next, logging), next };
 }
 
 /** What is in the log, in its order. */
@@ -83,14 +85,15 @@ const textOf = ({ attributes, children }: Element): string => {
   return inner.trim() === "" ? String(attributes.windowId ?? attributes.path ?? "") : inner;
 };
 
-const viewOf = (items: readonly LogItem[], { leftOut }: LogState): LogView => ({
+const viewOf = (items: readonly LogItem[], { leftOut }: LogState, { numbers }: Logging): LogView => ({
   entries: items.map(({ entry }) => entry),
   leftOut: new Set(leftOut as LogEntry["source"][]),
+  ...(numbers && { numbers }),
 });
 
-const sizeOf = (items: readonly LogItem[], state: LogState, { timeZone }: Logging): number => {
-  const view = viewOf(items, state);
-  return logHead(view).length + logLines(view, timeZone).reduce((chars, { text }) => chars + text.length, 0);
+const sizeOf = (items: readonly LogItem[], state: LogState, logging: Logging): number => {
+  const view = viewOf(items, state, logging);
+  return logHead(view).length + logLines(view, logging.timeZone).reduce((chars, { text }) => chars + text.length, 0);
 };
 
 /**
@@ -121,7 +124,7 @@ const halved = (items: readonly LogItem[], state: LogState, logging: Logging): L
   );
   const shortened = { ...state, brief };
   const inOrder = shown(items, shortened, logging);
-  const chars = logLines(viewOf(inOrder, shortened), timeZone).map(({ text }) => text.length);
+  const chars = logLines(viewOf(inOrder, shortened, logging), timeZone).map(({ text }) => text.length);
   const newest = inOrder.map((item, index) => ({ ...item, chars: chars[index] ?? 0 })).toReversed();
   const kept = new Set<(typeof newest)[number]>();
   let left = max / 2;

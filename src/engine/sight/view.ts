@@ -5,7 +5,7 @@ import { memo } from "../../base/lib/memo.ts";
 import { blank, Repeats } from "../../base/lib/repeats.ts";
 import type { Element } from "../../base/lmml/element.ts";
 import { lasting } from "../../base/lmml/render.ts";
-import { logLimitOf } from "../../base/prompt/cacheable.ts";
+import { logLimitOf, roomNumbers } from "../../base/prompt/cacheable.ts";
 import { fromStored } from "../../base/prompt/stored.ts";
 import type { World } from "../../base/prompt/types.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
@@ -235,6 +235,7 @@ export class View {
       here: turn.roomId,
       charsMax: settings.approxContextCharsMax,
       timeZone: settings.timeZone,
+      numbers: roomNumbers(shown),
       // Further steps are appended to what was shown: the log is cut for good between turns.
       max: base === undefined ? logLimitOf(shown) : Number.POSITIVE_INFINITY,
       full: fullSources(seen),
