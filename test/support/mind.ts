@@ -107,6 +107,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
       modelOf: (agent) => choiceFor(agent).model,
       desks,
       guides,
+      prefix: "!",
     }),
     toolbox,
     underWay: new CommandsUnderWay(),

@@ -42,6 +42,8 @@ interface Setting
   readonly live: LiveConfig;
   readonly database: Database;
   readonly serverName: string;
+  /** Before the words of a command. */
+  readonly prefix: string;
   readonly metrics: ReturnType<typeof createMetrics>;
   readonly directory: AgentDirectory;
   readonly events: Events;
@@ -50,7 +52,7 @@ interface Setting
 
 /** Makes the services that turns think and act with. */
 export async function wireMind(setting: Setting) {
-  const { live, database, serverName, metrics, botUserId, clock, log, rights } = setting;
+  const { live, database, serverName, prefix, metrics, botUserId, clock, log, rights } = setting;
   const config = live.current;
   const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
   const todos = new Todos(database);
@@ -82,6 +84,7 @@ export async function wireMind(setting: Setting) {
     modelOf: (agent) => choiceFor(agent).model,
     desks,
     guides,
+    prefix,
   });
   const schedules = new Schedules({ ...setting, table: new ScheduleTable(database) });
   const forTools: SharedServices = {

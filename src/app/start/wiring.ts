@@ -110,7 +110,7 @@ export async function wire({ live, registration, database, notifier, leases, log
   client.onAnswered = metrics.homeserverAnswered;
   const intake = new Intake(database, log, channels.onFresh, tellOperators);
 
-  const shared = { ...channels, client, directory, rooms, rights, clock, log };
+  const shared = { ...channels, client, directory, rooms, rights, clock, log, prefix: commandPrefix };
   const pings = new Pings(database);
   const sole = new SoleBridge({ ...shared, pings });
   const reconciler = new Reconciler({
@@ -140,7 +140,6 @@ export async function wire({ live, registration, database, notifier, leases, log
   const thoughts = new ThoughtsRooms({ ...shared, history, serverName });
   const controlRoom = new ControlRoom({
     ...shared,
-    prefix: commandPrefix,
     serverName,
     configured: () => live.current.controlRoom,
     outbox,

@@ -1,9 +1,12 @@
 import { markerOf, openFence } from "../lib/fence.ts";
+import type { RoomId } from "../lib/ids.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import { eventTime } from "./time.ts";
 
-export const thought = (at: Date, text: string): Element => element("thought", { timestamp: eventTime(at) }, text);
+/** `saidIn`: the room in which these words were said. */
+export const thought = (at: Date, text: string, saidIn?: RoomId): Element =>
+  element("thought", { timestamp: eventTime(at), roomId: saidIn, sent: saidIn !== undefined }, text);
 
 /**
  * A call as the model made it: texts as they are, other values as JSON.

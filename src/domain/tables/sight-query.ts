@@ -1,6 +1,7 @@
-import type { Fragment, Sql } from "../../adapters/database/connection.ts";
-import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
+import type { Sql } from "../../adapters/database/connection.ts";
+import type { EventId, UserId } from "../../base/lib/ids.ts";
 import { eventColumns } from "./events.ts";
+import { roomNaming } from "./surroundings.ts";
 import { todosShown } from "./todos.ts";
 import { deskItems, type Reading, type Seat } from "./windows.ts";
 
@@ -15,6 +16,8 @@ export interface Look extends Seat {
   readonly since: Date | null;
   readonly rooms: number;
   readonly eventsPerRoom: number;
+  /** The most of a room that was not in the conversation's log before. */
+  readonly eventsAtFirst: number;
   readonly membersPerRoom: number;
   readonly entries: number;
   /** The conversation is shown a log: of each room nothing is read that it does not show any more. */
@@ -119,14 +122,15 @@ const isNotUnseen = (sql: Sql) => sql`
   not exists (select 1 from unseen u where u.room_id = e.room_id and e.position >= u.since and e.position < u.until)`;
 
 /** CTE `newest`: the last events of each room, and here those that caused the turn, however old they are. */
-const newestEvents = (sql: Sql, { always, eventsPerRoom, here, userId }: Look) => sql`
+const newestEvents = (sql: Sql, { always, eventsAtFirst, eventsPerRoom, here, userId }: Look) => sql`
   newest as (
     select e.* from visible v cross join lateral (
       select seq, xmin::text as version, event_id, room_id, sender, position from events e
       where e.room_id = v.room_id and e.shown and e.redacted_at is null and e.position >= v.floor and e.position > v.beginning
         and ${isNotUnseen(sql)}
         and (e.room_id <> ${here} or e.sender = ${userId} or e.position < (select first from waiting))
-      order by e.position desc limit ${eventsPerRoom}
+      order by e.position desc
+      limit case when v.beginning > '-infinity' then ${eventsPerRoom}::integer else ${eventsAtFirst}::integer end
     ) e
     union
     select e.seq, e.xmin::text, e.event_id, e.room_id, e.sender, e.position
@@ -185,10 +189,17 @@ const roomsColumn = (sql: Sql, { here, userId }: Look) => sql`
     ) order by room_id = ${here} desc, last_shown_at desc nulls last, room_id), '[]')
     from known left join lateral (${roomNaming(sql, sql`known.room_id`)}) naming on known.readable)`;
 
+/** Numbers, by their ids, of the events to which `e` is an answer or a reaction, or in whose thread it stands. */
+const relatedNumbers = (sql: Sql) => sql`(
+  select json_object_agg(t.event_id, t.number) from events t
+  where t.event_id in (e.content->'m.relates_to'->>'event_id', e.content->'m.relates_to'->'m.in_reply_to'->>'event_id')
+    and t.room_id = e.room_id and t.number is not null)`;
+
 /** Events that the reader does not have as they are now. */
 const newEventsColumn = (sql: Sql, { events }: KnownVersions) => sql`
   (select coalesce(json_agg(json_build_object('id', n.seq, 'version', n.version,
-      'row', (select to_json(columns) from (select ${sql.unsafe(eventColumns)}, e.received_at as "receivedAt") columns))), '[]')
+      'row', (select to_json(columns) from (select ${sql.unsafe(eventColumns)},
+        coalesce(e.routed_at, e.received_at) as "shownAt", ${relatedNumbers(sql)} as numbers) columns))), '[]')
     from newest n join events e on e.seq = n.seq
     where ${sql.json(events)}::jsonb->>n.seq::text is distinct from n.version)`;
 
@@ -221,10 +232,3 @@ const redactedColumn = (sql: Sql, { turnId, here }: Look) => sql`
   (select coalesce(json_agg(json_build_object('salt', r.event_id, 'prints', r.prints)), '[]')
     from redactions r, turns t where t.id = ${turnId} and r.redacted_at > t.started_at - interval '1 minute'
       and (${here} = any (r.places) or r.places && (t.sources || array(select room_id from visible))))`;
-
-/** A query that gives what a room is called, and who has said so; nothing where it has no name. */
-export const roomNaming = (sql: Sql, roomId: RoomId | Fragment) => sql`
-  select coalesce(content->>'name', content->>'alias') as name, sender from room_state
-  where room_id = ${roomId} and ((type = 'm.room.name' and content->>'name' <> '')
-    or (type = 'm.room.canonical_alias' and content->>'alias' <> ''))
-  order by type = 'm.room.name' desc limit 1`;

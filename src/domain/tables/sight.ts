@@ -3,7 +3,7 @@ import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Fingerprint } from "../../base/lib/repeats.ts";
 import type { StoredEvent } from "./events.ts";
 import { KnownRows, type Versioned } from "./row-cache.ts";
-import { type Look, roomNaming, sightQuery } from "./sight-query.ts";
+import { type Look, sightQuery } from "./sight-query.ts";
 import type { LogState } from "./steps.ts";
 import type { Todo } from "./todos.ts";
 import { type DeskItem, type DeskRows, deskOf } from "./windows.ts";
@@ -32,8 +32,10 @@ interface MemberRow {
 }
 
 export interface SeenEvent extends StoredEvent {
-  /** By the database's clock. */
-  readonly receivedAt: Date;
+  /** When it came into the history, by the database's clock. */
+  readonly shownAt: Date;
+  /** Numbers of the events that it relates to, by their ids. */
+  readonly numbers: Readonly<Record<string, number>> | null;
 }
 
 /** An entry of the ephemeris: one LMML element. */
@@ -128,38 +130,10 @@ export class Sights {
   }
 }
 
-/** Where somebody works, and for whom. */
-export interface Surroundings {
-  /** '' where the room has none, and at home. */
-  readonly roomName: string;
-  /** Who has set it. */
-  readonly namedBy: UserId | null;
-  readonly people: readonly { readonly userId: UserId; readonly displayName: string | null }[];
-}
-
-/** A room's name, and what these people are called in it. */
-export async function surroundings(
-  database: Database,
-  roomId: RoomId,
-  userIds: readonly UserId[],
-): Promise<Surroundings> {
-  const rows = await database.run(
-    (sql) => sql<{ userId: UserId; displayName: string | null; name: string | null; namedBy: UserId | null }[]>`
-      select u as "userId", m.display_name as "displayName", naming.name, naming.sender as "namedBy"
-      from unnest(${[...userIds]}::text[]) u left join members m on m.room_id = ${roomId} and m.user_id = u
-        left join (${roomNaming(sql, roomId)}) naming on true`,
-  );
-  return {
-    roomName: rows[0]?.name ?? "",
-    namedBy: rows[0]?.namedBy ?? null,
-    people: rows.map(({ userId, displayName }) => ({ userId, displayName })),
-  };
-}
-
 /** JSON carries times as texts. */
 const withDates = (event: SeenEvent): SeenEvent => ({
   ...event,
   sentAt: new Date(event.sentAt),
-  receivedAt: new Date(event.receivedAt),
+  shownAt: new Date(event.shownAt),
   editedAt: event.editedAt === null ? null : new Date(event.editedAt),
 });

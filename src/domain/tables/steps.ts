@@ -73,8 +73,10 @@ export interface StepCommit {
 export interface LogState {
   /** By room: events up to this place are not shown any more. */
   readonly from: Readonly<Record<string, number>>;
-  /** By turn: up to where it was shown each room in which there was something newer. */
-  readonly marks: readonly { readonly turn: number; readonly to: Readonly<Record<string, number>> }[];
+  /** Rooms of which something older than that is left out, and `ephemeris`. */
+  readonly leftOut?: readonly string[];
+  /** Entry of the ephemeris up to which results are shown in brief. */
+  readonly brief?: number;
 }
 
 /** Names that are kept of what a turn was tainted by. */

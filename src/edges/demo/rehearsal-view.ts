@@ -47,6 +47,9 @@ const within = (parents: readonly Element[], name: string): Element[] =>
 
 const attribute = ({ attributes }: Element, name: string): string => String(attributes[name] ?? "");
 
+/** Users of the agent's own server are named by their localparts. */
+const fullName = (name: string, server = ""): string => (/[@:]/.test(name) ? name : `@${name}:${server}`);
+
 const contentOf = ({ children }: Element): string =>
   typeof children === "string" ? children : children.map(render).join("\n");
 
@@ -62,17 +65,18 @@ export const readPrompt = (messages: readonly Message[]): Element[] =>
   messages
     .filter(({ role }) => role === "user")
     .flatMap(({ content }) => [
-      ...content.matchAll(/^<(chatInterface|chatSystem|window)\b(?:[^>]*\/>|[\s\S]*?^<\/\1>)/gm),
+      ...content.matchAll(/^<(chatInterface|chatSystem|log|window)\b(?:[^>]*\/>|[\s\S]*?^<\/\1>)/gm),
     ])
     .map(([text]) => parse(text));
 
 /** Reads what an agent is shown in a request; undefined where it holds no chat interface. */
 export const readView = (messages: readonly Message[]): RehearsalView | undefined => {
-  const interfaces = readPrompt(messages).filter(({ name }) => name === "chatInterface");
+  const roots = readPrompt(messages);
+  const interfaces = roots.filter(({ name }) => name === "chatInterface");
   if (interfaces.length === 0) return undefined;
-  const systems = within(interfaces, "chatSystem");
-  const self = systems[0] ? attribute(systems[0], "loggedInAs") : "";
-  const rooms = within(systems, "room");
+  const systems = [...roots.filter(({ name }) => name === "chatSystem"), ...within(interfaces, "chatSystem")];
+  const [self, server] = ["loggedInAs", "systemId"].map((name) => (systems[0] ? attribute(systems[0], name) : ""));
+  const rooms = within([...interfaces, ...within(interfaces, "chatSystem")], "room");
   const turn = within(
     rooms.filter((room) => attribute(room, "roomId") === "ephemeris"),
     "newEvents",
@@ -84,9 +88,9 @@ export const readView = (messages: readonly Message[]): RehearsalView | undefine
   const roomId = first && attribute(first, "roomId") !== "ephemeris" ? attribute(first, "roomId") : undefined;
   const own = rooms.filter((room) => attribute(room, "roomId") === roomId);
   const newMessages = within(within(own, "newEvents"), "message")
-    .filter((message) => attribute(message, "sender") !== self)
+    .filter((message) => attribute(message, "sender") !== self && message.attributes.sent === undefined)
     .map((message) => ({
-      sender: attribute(message, "sender"),
+      sender: fullName(attribute(message, "sender"), server),
       body: contentOf(message),
       threadId: attribute(message, "threadId") || undefined,
     }));
@@ -97,7 +101,9 @@ export const readView = (messages: readonly Message[]): RehearsalView | undefine
     roomId,
     newMessages,
     calls: [...(delegation ? shownCalls(work).slice(1) : shownCalls(turn)), ...sentCalls(messages)],
-    textSpeaks: within(interfaces, "systemReminder").some((reminder) => contentOf(reminder) === lastTextSpeaks),
+    textSpeaks: within([...interfaces, ...systems], "systemReminder").some(
+      (reminder) => contentOf(reminder) === lastTextSpeaks,
+    ),
     errand: delegation && {
       subAgent: parameterOf(delegation, "subAgent"),
       request: parameterOf(delegation, "request"),

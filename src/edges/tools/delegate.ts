@@ -7,7 +7,7 @@ export const tool = defineTool({
   set: "core",
   command: "delegate",
   examples: ["clerk Which of the files of this room name a price?"],
-  description: "Hands a piece of work to a sub-agent, which does it in steps of its own and tells you its answer.",
+  description: "Hands work to a sub-agent, which does it in steps of its own and tells you its answer.",
   help: "Has a sub-agent, such as planner or clerk, do a piece of work in steps of its own, and shows its answer.",
   kind: "read",
   beside: false,
@@ -18,9 +18,10 @@ export const tool = defineTool({
     request: z
       .string()
       .min(1)
-      .describe(
-        "What it is to do, and what it is to answer; it knows nothing besides, so name files, people and dates",
-      ),
+      .meta({
+        description: "What to do and to answer; it knows nothing besides",
+        help: "What it is to do, and what it is to answer; it knows nothing besides, so name files, people and dates",
+      }),
   }),
   run: ({ subAgent }, { delegate }) => delegate({ subAgent }),
 });

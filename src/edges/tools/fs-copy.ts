@@ -18,8 +18,14 @@ export const tool = defineTool({
   paths: ["path", "target"],
   pathLast: true,
   input: z.object({
-    path: z.string().min(1).describe("The file: notes.md in this room, or share:/path"),
-    target: z.string().min(1).describe("The new path, or a folder: a path that ends with a slash or is one already"),
+    path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
+    target: z
+      .string()
+      .min(1)
+      .meta({
+        description: "New path, or a folder",
+        help: "The new path, or a folder: a path that ends with a slash or is one already",
+      }),
   }),
   async run({ path, target }, { files }, kind) {
     const expected = kind === "create" ? 0 : undefined;

@@ -16,7 +16,7 @@ export const tool = defineTool({
   pathLast: true,
   input: z.object({
     recursive: z.boolean().describe("true: a folder with everything in it").optional(),
-    path: z.string().min(1).describe("The file: notes.md in this room, or share:/path"),
+    path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
   }),
   async run({ path, recursive }, { files }) {
     const gone = await files.remove(path, { recursive });

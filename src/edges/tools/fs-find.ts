@@ -17,8 +17,8 @@ export const tool = defineTool({
   paths: ["glob"],
   pathLast: true,
   input: z.object({
-    limit: z.int().min(1).max(1_000).default(40).describe("The most paths to list"),
-    glob: z.string().min(1).describe("The pattern: `*.md` in this room, or `share:/pattern`"),
+    limit: z.int().min(1).max(1_000).default(40).describe("Most paths to list"),
+    glob: z.string().min(1).meta({ help: "The pattern: `*.md` in this room, or `share:/pattern`" }),
   }),
   async run({ glob, limit }, { files }) {
     const found = (await files.list(glob)).filter((file) => !isFolder(file));

@@ -15,8 +15,7 @@ export const tool = defineTool({
   aliases: ["file_index"],
   examples: ["report.md"],
   topic: "files",
-  description:
-    "Cuts a text file into sections and keeps each as knowledge. Where you may not create anything, it only tells how many there would be.",
+  description: "Cuts a text file into sections and keeps each as knowledge; where you may not, it only counts them.",
   help: "Cuts a text file into sections and keeps each as knowledge of the agent. If you may not create anything, it only says how many there would be.",
   kind: "read",
   beside: false,
@@ -24,7 +23,7 @@ export const tool = defineTool({
   repeatable: true,
   paths: ["path"],
   pathLast: true,
-  input: z.object({ path: z.string().min(1).describe("The file: notes.md in this room, or share:/path") }),
+  input: z.object({ path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }) }),
   async run({ path }, context) {
     const { agent, files, knowledge } = context;
     const file = await files.read(path);

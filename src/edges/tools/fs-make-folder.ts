@@ -14,7 +14,7 @@ export const tool = defineTool({
   repeatable: true,
   paths: ["path"],
   pathLast: true,
-  input: z.object({ path: z.string().min(1).describe("The folder: drafts in this room, or share:/path") }),
+  input: z.object({ path: z.string().min(1).meta({ help: "The folder: drafts in this room, or share:/path" }) }),
   async run({ path }, { files }) {
     return { result: `${files.named(await files.makeFolder(path))} is there.` };
   },

@@ -11,7 +11,7 @@ export const tool = defineTool({
   aliases: ["file_move"],
   examples: ["*.md old/"],
   topic: "files",
-  description: "Moves or renames a file or folder, or moves all files that fit a pattern of paths into a folder.",
+  description: "Moves or renames a file or folder, or moves all files that fit a pattern into a folder.",
   kind: "update",
   sendsTo: ({ target }, { files }) => files.placeElsewhere(target),
   carries: ({ glob }) => glob,
@@ -19,8 +19,11 @@ export const tool = defineTool({
   paths: ["glob", "target"],
   pathLast: true,
   input: z.object({
-    glob: z.string().min(1).describe("The file, the folder or the pattern: notes.md in this room, or share:/path"),
-    target: z.string().min(1).describe("The new path; or the folder into which it goes"),
+    glob: z.string().min(1).meta({
+      description: "Path or pattern",
+      help: "The file, the folder or the pattern: notes.md in this room, or share:/path",
+    }),
+    target: z.string().min(1).describe("New path, or the folder into which it goes"),
   }),
   async run({ glob, target }, { files }) {
     const moved = await move(files, glob, target);

@@ -17,7 +17,7 @@ export const tool = defineTool({
   repeatable: true,
   paths: ["path"],
   pathLast: true,
-  input: z.object({ path: z.string().min(1).describe("The file: notes.md in this room, or share:/path") }),
+  input: z.object({ path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }) }),
   async run({ path }, { files }) {
     const { text, contentType, size } = await files.read(path);
     if (text === null) throw new UserError(`${files.named(path)} is no text: it is ${contentType} of ${size} bytes.`);

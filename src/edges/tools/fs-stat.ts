@@ -10,13 +10,15 @@ export const tool = defineTool({
   aliases: ["file_stats"],
   examples: ["notes.md"],
   topic: "files",
-  description:
-    "Tells what is known of a file: type, size, owner, version, dates, and the versions that can be restored.",
+  description: "Tells type, size, owner, dates and versions of a file.",
+  help: "Tells what is known of a file: type, size, owner, version, dates, and the versions that can be restored.",
   kind: "read",
   repeatable: true,
   paths: ["path"],
   pathLast: true,
-  input: z.object({ path: z.string().min(1).describe("The file or folder: notes.md in this room, or share:/path") }),
+  input: z.object({
+    path: z.string().min(1).meta({ help: "The file or folder: notes.md in this room, or share:/path" }),
+  }),
   async run({ path }, { files }) {
     const stat = await files.stat(path);
     const lines = [

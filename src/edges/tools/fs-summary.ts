@@ -15,7 +15,7 @@ export const tool = defineTool({
   examples: ["report.md", "--keep report.md"],
   topic: "files",
   description:
-    "Summarises a text file, up to 64,000 characters of it. Show people the summary, and ask them whether it is to be kept as knowledge.",
+    "Summarises a text file, up to 64,000 characters of it. Show people the summary, and ask whether to keep it as knowledge.",
   help: "Summarises a text file, up to 64,000 characters of it. With --keep the agent keeps the summary as knowledge.",
   kind: async ({ keep }) => (keep ? "create" : "read"),
   beside: ({ keep }) => !keep,
@@ -24,8 +24,8 @@ export const tool = defineTool({
   paths: ["path"],
   pathLast: true,
   input: z.object({
-    keep: z.boolean().describe("true: keep the summary as knowledge; only where a person wants it").optional(),
-    path: z.string().min(1).describe("The file: notes.md in this room, or share:/path"),
+    keep: z.boolean().describe("true: keep it as knowledge, where a person wants it").optional(),
+    path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
   }),
   async run({ path, keep }, { agent, files, knowledge, submodel }) {
     const file = await files.read(path);

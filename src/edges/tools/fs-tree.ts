@@ -18,11 +18,14 @@ export const tool = defineTool({
   pathLast: true,
   positional: ["path"],
   input: z.object({
-    depth: z.int().min(1).max(20).default(3).describe("How many levels of folders to open"),
+    depth: z.int().min(1).max(20).default(3).describe("Levels to open"),
     path: z
       .string()
       .min(1)
-      .describe("The folder: drafts in this room, or share:/path; without it, this room's files")
+      .meta({
+        description: "Folder; default: this room's files",
+        help: "The folder: drafts in this room, or share:/path; without it, this room's files",
+      })
       .optional(),
   }),
   async run({ path, depth }, { agent, files, roomId }) {

@@ -23,9 +23,9 @@ export const tool = defineTool({
   repeatable: true,
   immediate: true,
   input: z.object({
-    roomId: z.string().min(1).describe("The room of the message; without it, the conversation's own").optional(),
-    eventId: eventName.describe("The id of the message"),
-    key: z.string().trim().min(1).max(64).describe("The sign: one emoji"),
+    roomId: z.string().min(1).describe("Room of the message; default: the conversation's own").optional(),
+    eventId: eventName.describe("id of the message"),
+    key: z.string().trim().min(1).max(64).describe("One emoji"),
   }),
   async run({ eventId, key: sign, roomId: named }, context) {
     const { agent, events, key, now } = context;

@@ -22,15 +22,16 @@ export const tool = defineTool({
     roomId: z
       .string()
       .min(1)
-      .describe("The room to speak in, such as !abc:example.org; without it, the conversation's own")
+      .meta({
+        description: "Default: the conversation's own",
+        help: "The room to speak in, such as !abc:example.org; without it, the conversation's own",
+      })
       .optional(),
     threadId: eventName
       .optional()
-      .describe(
-        "The message at the beginning of the thread to speak in; without it, the thread in which this is asked",
-      ),
-    replyTo: eventName.optional().describe("The id of the message that this answers"),
-    final: z.boolean().describe("true: nothing is left to do after this, and the turn ends").optional(),
+      .describe("id of the message at the start of the thread; default: the thread in which this is asked"),
+    replyTo: eventName.optional().describe("id of the message that this answers"),
+    final: z.boolean().describe("true: nothing is left to do, the turn ends").optional(),
     content: z.string().trim().min(1).describe("What to say"),
   }),
   async run({ content, final, replyTo, roomId: named, threadId }, context) {

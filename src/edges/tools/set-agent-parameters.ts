@@ -16,7 +16,7 @@ export const tool = defineTool({
       .int()
       .min(60)
       .max(10_800)
-      .describe("After how many seconds without a turn the agent wakes by itself"),
+      .describe("Seconds without a turn after which the agent wakes by itself"),
   }),
   async run({ wakeUpTimerSeconds }, { agent, agents }) {
     await agents.table.setTimer(agent.name, wakeUpTimerSeconds);

@@ -29,6 +29,8 @@ export interface Thinking {
   readonly numbers?: readonly number[];
   /** Wakes whose notes it was shown first. */
   readonly told?: readonly number[];
+  /** The text was said in the conversation's room. */
+  readonly said?: boolean;
   /** There is nothing more that it wants to do. */
   readonly ends: boolean;
   /** See `TurnState`. */
@@ -113,6 +115,7 @@ export async function think(
     firstCall: frame.calls + 1,
     numbers: await numbersFor(state, calls.length),
     ...(told.length > 0 && { told }),
+    ...(speech.length > 0 && { said: true }),
     ends: calls.length === 0 && !(silent && !state.reminded),
     changes: state.changes,
   };
@@ -134,7 +137,10 @@ export async function think(
     ...(seen !== undefined && { seen }),
     log: shownLog,
     ends: own && thinking.ends,
-    unsaid: { result: { ...thinking, ends: false, unsaid: true } },
+    unsaid: {
+      result: { ...thinking, ends: false, unsaid: true },
+      ephemeris: [...notes, ...entriesOf(state, { ...thinking, said: false })].map(toStored),
+    },
   };
   const [first] = calls;
   const goesOn = first !== undefined && toolbox.isImmediate(agent, first.name, frame.tools);
@@ -165,7 +171,10 @@ const remember = ({ frame }: TurnState, thinking: Thinking, entries: readonly El
 /** A step's thoughts and calls, as the agent is shown them. */
 const entriesOf = (state: TurnState, thinking: Thinking): Element[] => {
   const at = new Date(thinking.at);
-  const thoughts = [thinking.thought, thinking.text].filter((text) => text !== "").map((text) => thought(at, text));
+  const said = thinking.said ? state.turn.roomId : undefined;
+  const thoughts = [thought(at, thinking.thought), thought(at, thinking.text, said)].filter(
+    ({ children }) => children !== "",
+  );
   const calls = thinking.calls.map((call, index) => {
     const id = callId(state, thinking.firstCall + index);
     return functionCall(id, call.name, parametersOf(call.arguments), state.frame.numbers.get(id));

@@ -23,6 +23,7 @@ onEachDatabase((database) => {
       first: [],
       since: null,
       rooms: 10,
+      eventsAtFirst: 60,
       eventsPerRoom: 50,
       membersPerRoom: 10,
       entries: 50,

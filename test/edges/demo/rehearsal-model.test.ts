@@ -54,7 +54,7 @@ const world = (change: Partial<World> = {}): World => ({
   serverName: "example.org",
   now: at,
   timeZone: "UTC",
-  log: [],
+  log: { entries: [], leftOut: new Set() },
   todos: [],
   agent: {
     userId: agent,
