@@ -9,6 +9,7 @@ export const tool = defineTool({
   examples: ["clerk Which of the files of this room name a price?"],
   description: "Hands a piece of work to a sub-agent, which does it in steps of its own and tells you its answer.",
   help: "Has a sub-agent, such as planner or clerk, do a piece of work in steps of its own, and shows its answer.",
+  wording: "Hand work to the sub-agent {subAgent}",
   kind: "read",
   // Its steps are in the journal, each of them once.
   repeatable: true,

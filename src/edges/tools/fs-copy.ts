@@ -10,6 +10,7 @@ export const tool = defineTool({
   examples: ["notes.md old/"],
   topic: "files",
   description: "Copies a file to another path, or into a folder.",
+  wording: "Copy {path} to {target}",
   kind: async ({ path, target }, { files }) =>
     (await files.exists(await destinationOf(files, path, target))) ? "update" : "create",
   sendsTo: ({ target }, { files }) => files.placeElsewhere(target),

@@ -15,6 +15,7 @@ export const tool = defineTool({
   examples: ["--surrounding 2 rooms:/**/*.md (?i)deadline"],
   topic: "files",
   description: "Finds lines in text files by a regular expression (RE2), with the lines around them.",
+  wording: "Look for {regex} in {glob}",
   kind: "read",
   repeatable: true,
   paths: ["glob"],

@@ -18,6 +18,7 @@ export const tool = defineTool({
   description:
     "Cuts a text file into sections and keeps each as knowledge. Where you may not create anything, it only tells how many there would be.",
   help: "Cuts a text file into sections and keeps each as knowledge of the agent. If you may not create anything, it only says how many there would be.",
+  wording: "Keep {path} as knowledge",
   kind: "read",
   carries: ({ path }) => path,
   repeatable: true,

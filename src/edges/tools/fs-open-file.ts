@@ -13,6 +13,7 @@ export const tool = defineTool({
   description:
     "Opens a text file in a window, which shows a part of it and stays open for some turns. What is in it is always as the file is now.",
   help: "Opens a text file in a window on the agent's desk. The agent sees a part of it for some turns, always as the file is now.",
+  wording: "Open {path}",
   kind: "read",
   repeatable: true,
   paths: ["path"],

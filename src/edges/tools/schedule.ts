@@ -17,6 +17,8 @@ export const tool = defineTool({
   description:
     "Wakes you in this conversation with a text, at one time (at) or again and again (cron), on the clocks of your time zone.",
   help: "Wakes the agent in this room with a text: once, at a date and time, or again and again (cron: minute, hour, day of month, month, day of week). The agent's time zone counts.",
+  wording: ({ at, cron }) =>
+    cron !== undefined ? "Wake me at the times {cron}" : at !== undefined ? "Wake me at {at}" : "Wake me",
   kind: "create",
   repeatable: true,
   input: z.object({

@@ -205,7 +205,7 @@ async function run(
   asked?: Operation,
 ): Promise<Performed> {
   const { state, step, callId, request } = place;
-  const { clock, botUserId, turns } = state.mind;
+  const { clock, turns } = state.mind;
   const started = clock.monotonic();
   const milliseconds = () => Math.round(clock.monotonic() - started);
   try {
@@ -217,7 +217,7 @@ async function run(
     const end = { state: isBrokenOff ? "interrupted" : "failed", error: messageOf(error) } as const;
     const record = { ...row, ...end, milliseconds: milliseconds() };
     const entry = toStored(functionResult(callId, brokenOff(error)));
-    const outbox = asked ? cardOutcome(asked, end, botUserId) : [];
+    const outbox = asked ? cardOutcome(asked, end, state.mind) : [];
     await turns.breakOff(state.turn, step.n, record, { entry, outbox, subAgent: state.frame.subAgent });
     throw error;
   }
@@ -237,7 +237,7 @@ function ended(place: Place, row: Row, end: Ended, asked?: Operation, millisecon
   return {
     outcome,
     operations: [...operations, record],
-    card: [...card, ...(asked ? cardOutcome(asked, end, place.state.mind.botUserId) : [])],
+    card: [...card, ...(asked ? cardOutcome(asked, end, place.state.mind) : [])],
   };
 }
 
@@ -246,5 +246,5 @@ function replacing({ replaced, state }: Place): Required<Pick<Performed, "operat
   if (!replaced) return { operations: [], card: [] };
   const error = isUnseen(replaced) ? "it is asked elsewhere" : "what it was asked for is something else now";
   const end = { state: "refused", error } as const;
-  return { operations: [{ key: replaced.key, ...end }], card: cardOutcome(replaced, end, state.mind.botUserId) };
+  return { operations: [{ key: replaced.key, ...end }], card: cardOutcome(replaced, end, state.mind) };
 }
