@@ -8,6 +8,7 @@ export const tool = defineTool({
   command: "words",
   examples: ["notes.md"],
   description: "Counts the words of a text file.",
+  wording: "Count the words of {path}",
   // It only reads, so it runs in every mode but `none`, and people need the right to `use`.
   kind: "read",
   // After a crash it may simply run again.

@@ -65,10 +65,10 @@ describe("a room that becomes encrypted while something waits to be sent there",
   it("a card is asked in the control room instead, and counts there", async () => {
     const room = await waitingFor('do 1 SetAgentParameters {"wakeUpTimerSeconds":600}');
     const card = await admin.waitForMessage(control, isCard);
-    expect(card.body).toContain("wakeUpTimerSeconds");
+    expect(card.body).toContain("wake by myself after `600` seconds");
     await admin.react(control, card.id, "✅");
     await admin.waitForMessage(control, ({ content }) =>
-      JSON.stringify(content["m.new_content"])?.includes("carried out"),
+      JSON.stringify(content["m.new_content"])?.includes("and done"),
     );
     expect(await saidIn(ann, room)).toHaveLength(2);
     await stage.check();

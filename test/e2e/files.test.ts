@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isCard } from "../support/obedient.ts";
 import { newMessages, toolName } from "../support/scripted-model.ts";
 import { answer, callsOf } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
@@ -48,6 +49,7 @@ describe("files", () => {
   /** What the bridge answers to a command. */
   const command = async (line: string, { by = ann, where = own } = {}): Promise<string> =>
     (await by.waitForMessage(where, answerTo(await by.say(where, line)))).body;
+  const cards = new Set<string>();
   let calls = 0;
   /** What the model is told when it calls a tool because somebody asked it to. */
   const call = async (tool: string, input: object, { by = ann, where = own } = {}): Promise<string> => {
@@ -59,9 +61,10 @@ describe("files", () => {
   /** The same where people are asked first, and Ann says no. Returns the card and what the model is told. */
   const denied = async (tool: string, input: object, { by = ann, where = own } = {}) => {
     const told = call(tool, input, { by, where });
-    const isCard = ({ body }: Message) => body.includes("waits for approval") && body.includes(tool);
-    const { body: card } = await ann.waitForMessage(where, isCard);
-    await ann.say(where, `!deny ${/Operation (\d+)/.exec(card)?.[1]} not now`);
+    const isNew = (message: Message) => isCard(message) && !cards.has(message.id);
+    const { body: card, content, id } = await ann.waitForMessage(where, isNew);
+    cards.add(id);
+    await ann.say(where, `!deny ${content["org.clevernet.operation"]} not now`);
     return { card, told: await told };
   };
   const at = (name: string, room = own) => `rooms:/${room}/${name}`;

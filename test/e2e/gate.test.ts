@@ -52,7 +52,7 @@ describe("the gate", () => {
     return { call: toolName(request, tool), arguments: input };
   };
   const told = ({ body }: Message) => body.startsWith("TOLD ");
-  const isCard = ({ body }: Message) => body.includes("waits for approval");
+  const isCard = ({ content }: Message) => "org.clevernet.operation" in content;
   /** What the bridge answers to a command. */
   const command = async (line: string, by = ann, where = own): Promise<string> => {
     const id = await by.say(where, line);

@@ -99,7 +99,8 @@ const timeOf = (at: Date): string => `${at.toISOString().slice(0, 19)}Z`;
 function lineOf(operation: Operation, several: boolean, open: boolean): string {
   const { agent, createdAt, id, requesters, subAgent, summary, tool } = operation;
   const who = [...(several ? [agent] : []), ...(subAgent === null ? [] : [subAgent])].join(" / ");
-  const what = open ? shown(summary) : "(not everybody here may read what)";
+  const here = several ? summary : summary.replaceAll(`rooms:/${operation.roomId}/`, "");
+  const what = open ? shown(here) : "(not everybody here may read what)";
   return `- **${id}** ${stateOf(operation)} ${who === "" ? "" : `${who}: `}${tool} ${what}, for ${requesters.join(", ")}, ${timeOf(createdAt)}`;
 }
 

@@ -10,6 +10,7 @@ export const tool = defineTool({
   description:
     "Runs JavaScript and gives the value of its last expression, and what console.log wrote. For what must be exact: arithmetic, dates, counting letters, sorting. No files, network or timers; at most 2 seconds of processor time and 64 MB.",
   help: "Runs JavaScript and shows the value of its last expression, and what console.log wrote. There are no files, no network and no timers; it may take 2 seconds of processor time and 64 MB.",
+  wording: "Run this code",
   kind: "read",
   repeatable: true,
   input: z.object({

@@ -10,6 +10,7 @@ export const tool = defineTool({
   examples: ["notes.md old/"],
   topic: "files",
   description: "Copies a file to another path, or into a folder.",
+  wording: "Copy {path} to {target}",
   kind: async ({ path, target }, { files }) =>
     (await files.exists(await destinationOf(files, path, target))) ? "update" : "create",
   sendsTo: ({ target }, { files }) => files.placeElsewhere(target),
@@ -19,13 +20,10 @@ export const tool = defineTool({
   pathLast: true,
   input: z.object({
     path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
-    target: z
-      .string()
-      .min(1)
-      .meta({
-        description: "New path, or a folder",
-        help: "The new path, or a folder: a path that ends with a slash or is one already",
-      }),
+    target: z.string().min(1).meta({
+      description: "New path, or a folder",
+      help: "The new path, or a folder: a path that ends with a slash or is one already",
+    }),
   }),
   async run({ path, target }, { files }, kind) {
     const expected = kind === "create" ? 0 : undefined;

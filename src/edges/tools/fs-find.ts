@@ -12,6 +12,7 @@ export const tool = defineTool({
   description:
     "Finds files by a pattern of paths: * and ? within a name, ** over folders, [a-z], {one,other}; such as rooms:/**/*.md.",
   help: "Finds files by a pattern of paths: `*` and `?` within a name, `**` over folders, `[a-z]`, `{one,other}`; such as `rooms:/**/*.md`.",
+  wording: "List the files {glob}",
   kind: "read",
   repeatable: true,
   paths: ["glob"],

@@ -17,6 +17,7 @@ export const tool = defineTool({
   topic: "files",
   description: "Cuts a text file into sections and keeps each as knowledge; where you may not, it only counts them.",
   help: "Cuts a text file into sections and keeps each as knowledge of the agent. If you may not create anything, it only says how many there would be.",
+  wording: "Keep {path} as knowledge",
   kind: "read",
   beside: false,
   carries: ({ path }) => path,

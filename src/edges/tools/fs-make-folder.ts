@@ -9,6 +9,7 @@ export const tool = defineTool({
   examples: ["drafts"],
   topic: "files",
   description: "Makes a folder. Writing a file makes the folders on its way by itself.",
+  wording: "Make the folder {path}",
   kind: "create",
   sendsTo: ({ path }, { files }) => files.placeElsewhere(path),
   repeatable: true,

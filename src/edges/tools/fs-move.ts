@@ -12,6 +12,7 @@ export const tool = defineTool({
   examples: ["*.md old/"],
   topic: "files",
   description: "Moves or renames a file or folder, or moves all files that fit a pattern into a folder.",
+  wording: "Move {glob} to {target}",
   kind: "update",
   sendsTo: ({ target }, { files }) => files.placeElsewhere(target),
   carries: ({ glob }) => glob,

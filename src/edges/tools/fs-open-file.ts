@@ -12,6 +12,7 @@ export const tool = defineTool({
   topic: "files",
   description: "Opens a text file in a window that shows a part of it, always as it is now.",
   help: "Opens a text file in a window on the agent's desk. The agent sees a part of it for some turns, always as the file is now.",
+  wording: "Open {path}",
   kind: "read",
   beside: false,
   repeatable: true,

@@ -13,6 +13,7 @@ export const tool = defineTool({
   topic: "files",
   description: `Reads a text file, up to ${charactersMax} characters of it. A window (FS_OpenFile) is better for what is long or looked at again.`,
   help: "Shows a text file, up to 64,000 characters of it.",
+  wording: "Read {path}",
   kind: "read",
   repeatable: true,
   paths: ["path"],

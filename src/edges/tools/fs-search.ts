@@ -11,6 +11,7 @@ export const tool = defineTool({
   topic: "files",
   description: "Searches files by their names or by the words in them; the results stand in a window.",
   help: "Searches files by their names or by the words in them. The results stand in a window on the agent's desk, best first.",
+  wording: "Look for {query} in {path}",
   kind: "read",
   beside: false,
   repeatable: true,

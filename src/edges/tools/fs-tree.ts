@@ -12,6 +12,7 @@ export const tool = defineTool({
   examples: ["--depth 1 drafts"],
   topic: "files",
   description: "Shows the files below a folder as a tree, with their types and sizes.",
+  wording: ({ path }) => (path === undefined ? "List the files here" : "List the files in {path}"),
   kind: "read",
   repeatable: true,
   paths: ["path"],

@@ -16,6 +16,8 @@ export const tool = defineTool({
   topic: "schedule",
   description: "Wakes you in this conversation with a text, once (at) or again and again (cron), in your time zone.",
   help: "Wakes the agent in this room with a text: once, at a date and time, or again and again (cron: minute, hour, day of month, month, day of week). The time may stand before the text. The agent's time zone counts.",
+  wording: ({ at, cron }) =>
+    cron !== undefined ? "Wake me at the times {cron}" : at !== undefined ? "Wake me at {at}" : "Wake me",
   kind: "create",
   repeatable: true,
   input: z.object({

@@ -19,6 +19,7 @@ export const tool = defineTool({
   description:
     "Tells another agent something in its home, where only its owner sees it. Its answer, if any, reaches you in yours.",
   help: "Has the agent tell another agent something, at that agent's home, where only its owner sees it.",
+  wording: "Tell the agent {agent} something",
   kind: "create",
   sendsTo: async ({ agent }, context) => (await recipient(agent, context)).owner as string as RoomId,
   // In a tainted turn, too: only its owner hears it, who is here.

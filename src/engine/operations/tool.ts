@@ -124,6 +124,11 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly description: string;
   /** Speaks to people in its place, where the two differ. */
   readonly help?: string;
+  /**
+   * A call in the words in which a person would ask for it, such as `Delete {path}`, with fields of the input; there must be
+   * a value for each.
+   */
+  readonly wording?: string | ((input: z.output<z.ZodObject<Shape>>, kind: OperationKind) => string);
   /** The part of `!help` in which the command stands. */
   readonly topic?: Topic;
   /** Where it depends on the input, `run` is told which it was. */

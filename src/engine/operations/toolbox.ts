@@ -62,6 +62,11 @@ export class Toolbox {
     throw new UserError(`There is no function ${name}. Functions: ${known.join(", ")}`);
   }
 
+  /** The tool of this name, whoever has it. */
+  find(name: string): AnyTool | undefined {
+    return this.#tools.find((tool) => tool.name === name);
+  }
+
   /** True if the model names a function whose call can be written with the thought that led to it. */
   isImmediate(agent: Agent, name: string, names?: readonly string[]): boolean {
     return this.of(agent, names).some((tool) => tool.immediate === true && nameFor(agent, tool) === name);

@@ -135,7 +135,7 @@ const ledgerOf = (place: CallPlace, carried: readonly Stamp[]): Ledger => ({
       n: step.n,
       operation: { ...row, ...end, milliseconds },
       entry: toStored(functionResult(callId, brokenOff(thrown), state.frame.numbers.get(callId))),
-      outbox: asked ? cardOutcome(asked, end, state.mind.botUserId) : [],
+      outbox: asked ? cardOutcome(asked, end, state.mind) : [],
       subAgent: state.frame.subAgent,
     });
     throw thrown;
@@ -188,7 +188,7 @@ function toPerformed(place: CallPlace, { ended, record }: Recorded, crossesWall 
   return {
     outcome: ended.outcome,
     operations: [...operations, record],
-    card: [...card, ...(asked ? cardOutcome(asked, ended, state.mind.botUserId) : [])],
+    card: [...card, ...(asked ? cardOutcome(asked, ended, state.mind) : [])],
     crossesWall,
   };
 }
@@ -198,5 +198,5 @@ function replacing({ replaced, state }: CallPlace): Required<Pick<Performed, "op
   if (!replaced) return { operations: [], card: [] };
   const error = isUnseen(replaced) ? "it is asked elsewhere" : "what it was asked for is something else now";
   const end = { state: "refused", error } as const;
-  return { operations: [{ key: replaced.key, ...end }], card: cardOutcome(replaced, end, state.mind.botUserId) };
+  return { operations: [{ key: replaced.key, ...end }], card: cardOutcome(replaced, end, state.mind) };
 }

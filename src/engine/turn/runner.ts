@@ -85,14 +85,14 @@ export class TurnRunner {
    * turns. Returns those that were ended.
    */
   async stop(conversation: Conversation, by: string, which = (_turn: OpenTurn) => true): Promise<OpenTurn[]> {
-    const { botUserId, clock, operations, onOutbox, turns } = this.#mind;
+    const { clock, operations, onOutbox, turns } = this.#mind;
     const [open, under] = await Promise.all([turns.open(conversation), operations.open(conversation)]);
     const meant = open.filter(which);
     const why = `stopped by ${by}`;
     for (const turn of meant) {
       const ended = under.filter(({ turnId }) => turnId === turn.id);
       const outbox = ended.flatMap((operation) =>
-        cardOutcome(operation, { state: "interrupted", error: why }, botUserId),
+        cardOutcome(operation, { state: "interrupted", error: why }, this.#mind),
       );
       const results = ended.flatMap(({ callId, id, subAgent }) =>
         callId === null ? [] : { entry: toStored(functionResult(callId, interrupted(why), id)), subAgent },
