@@ -15,7 +15,7 @@ export const tool = defineTool({
   description:
     "Sends a file of the virtual file system into a room, where people see or hear it: an image, audio, a video, or any other file.",
   help: "Has the agent send one of its files into a room: an image, audio, a video, or any other file.",
-  wording: ({ roomId }) => (roomId === undefined ? "Send {path}" : "Send {path} to the room {roomId}"),
+  wording: ({ roomId }) => (roomId === undefined ? "Send {path}" : "Send {path} to {roomId}"),
   kind: "create",
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,
   carries: ({ path }) => path,
