@@ -23,7 +23,7 @@ export const tool = defineTool({
     version: z
       .int32()
       .min(0)
-      .describe("The version you read: where it is another by now, nothing is written")
+      .describe("The version that was read: where it is another by now, nothing is written")
       .optional(),
     path: z
       .string()
