@@ -15,13 +15,10 @@ export const tool = defineTool({
   repeatable: true,
   input: z.object({
     subAgent: z.string().min(1).max(32).describe("Its name"),
-    request: z
-      .string()
-      .min(1)
-      .meta({
-        description: "What to do and to answer; it knows nothing besides",
-        help: "What it is to do, and what it is to answer; it knows nothing besides, so name files, people and dates",
-      }),
+    request: z.string().min(1).meta({
+      description: "What to do and to answer; it knows nothing besides",
+      help: "What it is to do, and what it is to answer; it knows nothing besides, so name files, people and dates",
+    }),
   }),
   run: ({ subAgent }, { delegate }) => delegate({ subAgent }),
 });

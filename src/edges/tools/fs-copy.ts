@@ -19,13 +19,10 @@ export const tool = defineTool({
   pathLast: true,
   input: z.object({
     path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
-    target: z
-      .string()
-      .min(1)
-      .meta({
-        description: "New path, or a folder",
-        help: "The new path, or a folder: a path that ends with a slash or is one already",
-      }),
+    target: z.string().min(1).meta({
+      description: "New path, or a folder",
+      help: "The new path, or a folder: a path that ends with a slash or is one already",
+    }),
   }),
   async run({ path, target }, { files }, kind) {
     const expected = kind === "create" ? 0 : undefined;

@@ -29,13 +29,10 @@ export const tool = defineTool({
       description: "Folder, or pattern as for FS_Find",
       help: "The files: a folder such as drafts in this room, or share:/path, or a pattern such as `rooms:/**/*.md`",
     }),
-    regex: z
-      .string()
-      .min(1)
-      .meta({
-        description: "(?i) at its start ignores case",
-        help: "The regular expression; (?i) at its start ignores case",
-      }),
+    regex: z.string().min(1).meta({
+      description: "(?i) at its start ignores case",
+      help: "The regular expression; (?i) at its start ignores case",
+    }),
   }),
   async run({ glob, regex, surrounding }, { files, signal }) {
     const { found, filesSearched, cut } = await grep(files, { glob, regex, surrounding, limit: matchesMax, signal });

@@ -21,7 +21,10 @@ export const tool = defineTool({
     version: z
       .int32()
       .min(0)
-      .describe("The version you read: where it is another by now, nothing is written")
+      .meta({
+        description: "The version you read: where it is another by now, nothing is written",
+        help: "The version that was read: if it is another one by now, nothing is written",
+      })
       .optional(),
     path: z
       .string()
