@@ -21,10 +21,7 @@ export const tool = defineTool({
     version: z
       .int32()
       .min(0)
-      .meta({
-        description: "The version you read: where it is another by now, nothing is written",
-        help: "The version that was read: if it is another one by now, nothing is written",
-      })
+      .describe("The version that was read: where it is another by now, nothing is written")
       .optional(),
     path: z
       .string()
