@@ -73,6 +73,12 @@ describe("in the log", () => {
     expect(shown[2]?.attributes).toEqual({});
   });
 
+  it("calls and results have the numbers of their operations, by which people speak of them", () => {
+    const result = element("message", { roomId: other, sender: self, sent: true }, "hello");
+    const shown = read([], [functionCall("fc1", "SendMessage_k3f9", {}, 17), functionResult("fc1", result, 17)]);
+    expect(shown.map(({ attributes }) => attributes.operation)).toEqual([17, 17]);
+  });
+
   it("commands, and the bridge's answers to them, take one short line each", () => {
     const files = `3 files\n${"a.txt\n".repeat(50)}`;
     const shown = read([
