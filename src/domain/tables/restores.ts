@@ -37,7 +37,9 @@ export const noticeRestore = (
 /** Field of a message by which the bridge knows up to which event of its room it answers. */
 const answersUntil = "org.clevernet.answers_until";
 
-/** Marks what a turn says in its room with the last event that it was woken for. */
+const isQuestion = ({ content }: OutboxDraft): boolean => "org.clevernet.operation" in (content as object);
+
+/** Marks what a turn says in its room with the last event that it was woken for. A question to people is no answer. */
 export const markAnswers = (
   drafts: readonly OutboxDraft[],
   { roomId }: { readonly roomId: RoomId },
@@ -46,7 +48,7 @@ export const markAnswers = (
   until === undefined
     ? drafts
     : drafts.map((draft) =>
-        draft.kind === "message" && draft.roomId === roomId
+        draft.kind === "message" && draft.roomId === roomId && !isQuestion(draft)
           ? { ...draft, content: { ...(draft.content as Readonly<Record<string, Json>>), [answersUntil]: until } }
           : draft,
       );
@@ -58,8 +60,7 @@ export const markAnswers = (
 export const answersUnknown = (sql: Sql, userId: UserId, position: Fragment | number) => sql`
   e.sender = ${userId} and e.type = 'm.room.message' and e.content ? ${answersUntil}
   and not exists (select 1 from outbox o where o.key = e.content->>'org.clevernet.key' and o.sender = e.sender)
-  and exists (select 1 from events u where u.event_id = e.content->>${answersUntil} and u.room_id = e.room_id
-    and u.position >= ${position})`;
+  and exists (select 1 from events u where u.event_id = e.content->>${answersUntil} and u.position >= ${position})`;
 
 /**
  * True if the agent has answered what a turn is about in a way that this database does not remember: it is an older copy

@@ -83,6 +83,11 @@ export class Judge {
     return this.#parts.commands.isOne(body) && this.kindOf(sender) === "human";
   }
 
+  /** Reads the event's room before it is routed, where that is needed; see `Latecomers`. */
+  readRoom(event: StoredEvent, room: RoomContext): Promise<boolean> {
+    return this.#latecomers.readRoom(event, room);
+  }
+
   /** `room` is what is known of the event's room before it. */
   async judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
     const effects = await this.#latecomers.unsaid(event, await this.#judge(event, room));
@@ -160,7 +165,6 @@ export class Judge {
     if (sender === "human" && message.msgtype === "m.text") {
       const tooMany = this.isCommand(event) && (await refuseFlood(event, room, agentsHere, this.#parts));
       if (tooMany) return { ...effects, outbox: tooMany };
-      if (this.isCommand(event)) await this.#latecomers.readBehind(event, agentsHere);
       const said = await this.#parts.commands.handle({ event, message, room, agentsHere });
       if (said) return { ...effects, ...this.#admitted(said, event, agentsHere) };
       if (await this.#parts.reactions.reply(event, message)) return effects;

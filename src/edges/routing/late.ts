@@ -12,6 +12,7 @@ export interface LatecomersParts {
   /** See `Reconciler`. */
   readonly readMissed: (userId: UserId, roomId: RoomId) => Promise<void>;
   readonly clock: Clock;
+  readonly botUserId: UserId;
 }
 
 /**
@@ -21,6 +22,8 @@ export interface LatecomersParts {
 export class Latecomers {
   readonly #parts: LatecomersParts;
   readonly #startedAt: number;
+  /** Rooms that were read. */
+  readonly #read = new Set<RoomId>();
 
   constructor(parts: LatecomersParts) {
     this.#parts = parts;
@@ -34,14 +37,23 @@ export class Latecomers {
       const since = room.agents.find(({ userId }) => userId === agent.userId)?.since ?? 0;
       return event.position < since || events.answeredLater(agent, event);
     }
-    if (!this.#isOld(event)) return false;
-    await this.#parts.readMissed(agent.userId, event.roomId);
-    return events.answeredUnknown(agent, event);
+    return this.#isOld(event) && events.answeredUnknown(agent, event);
   }
 
-  /** Reads the room behind a command from before the start, so that it is carried out with all that is known by now. */
-  async readBehind(event: StoredEvent, [agent]: readonly Pick<Agent, "userId">[]): Promise<void> {
-    if (agent && this.#isOld(event)) await this.#parts.readMissed(agent.userId, event.roomId);
+  /**
+   * Reads the room of a pushed message from before our start, once for each room: others may stand before and behind the
+   * message, and are routed with it, in their order. Returns whether it did.
+   */
+  async readRoom(event: StoredEvent, { agents, botJoined }: RoomContext): Promise<boolean> {
+    const { roomId, source, type } = event;
+    if (source !== "push" || type !== "m.room.message" || !this.#isOld(event) || this.#read.has(roomId)) return false;
+    const joined = agents.filter(({ membership }) => membership === "join");
+    const [first] = joined.toSorted((one, other) => (one.since ?? 0) - (other.since ?? 0));
+    const userId = first?.userId ?? (botJoined ? this.#parts.botUserId : undefined);
+    if (userId === undefined) return false;
+    await this.#parts.readMissed(userId, roomId);
+    this.#read.add(roomId);
+    return true;
   }
 
   /** Leaves out of an event's effects what was said to it already, before the database was restored. */
@@ -49,7 +61,6 @@ export class Latecomers {
     const { roomId, source } = event;
     const { outbox = [] } = effects;
     if (outbox.length === 0 || (source !== "sweep" && !this.#isOld(event))) return effects;
-    if (source !== "sweep") for (const { sender } of outbox) await this.#parts.readMissed(sender, roomId);
     const said = await this.#parts.outbox.echoesOf(
       roomId,
       outbox.map(({ key }) => key),

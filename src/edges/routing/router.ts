@@ -169,6 +169,7 @@ export class Router {
         // Of rooms of the bridge's own each join is heard of.
         const states = room.kind === "chat" ? await routeStates(database, judge, waiting.slice(next), room) : 0;
         const event = waiting[next];
+        if (states === 0 && event && (await judge.readRoom(event, room))) return this.#routeRoom(roomId);
         if (states === 0 && event && !(await this.#routeEvent(event, room))) elsewhere.push(event.seq);
         // Only state changes what is known of a room.
         if (event?.stateKey !== null) room = null;

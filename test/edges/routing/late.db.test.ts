@@ -37,6 +37,7 @@ onEachDatabase((database) => {
       events,
       outbox,
       clock: fixedClock({ start }),
+      botUserId: newUser(),
       readMissed: async () => {
         reads++;
         await hidden({ say });
@@ -45,7 +46,11 @@ onEachDatabase((database) => {
     const room = await new Rooms(database()).context(roomId);
     return {
       ask: (sentAt: Date) => storeEvent(database(), { roomId, sentAt }),
-      isLate: (event: Awaited<ReturnType<typeof storeEvent>>) => latecomers.comesTooLate(event, agent, room),
+      isLate: async (event: Awaited<ReturnType<typeof storeEvent>>) => {
+        await latecomers.readRoom(event, room);
+        return latecomers.comesTooLate(event, agent, room);
+      },
+      room,
       drafts: (keys: readonly string[]) =>
         keys.map((key) => ({ key, roomId, sender: agent.userId, kind: "message", content: {} }) as const),
       latecomers,
@@ -74,18 +79,20 @@ onEachDatabase((database) => {
       expect(await isLate(await ask(before))).toBe(false);
     });
 
-    it("is carried out, if it is a command, once its room has been read", async () => {
-      const { ask, latecomers, reads } = await scene(async () => {});
-      await latecomers.readBehind(await ask(before), []);
-      expect(reads()).toBe(0);
-      await latecomers.readBehind(await ask(before), [{ userId: newUser() }]);
+    it("makes its room be read once", async () => {
+      const { ask, latecomers, reads, room } = await scene(async () => {});
+      const answers = [];
+      for (const _ of [1, 2, 3]) answers.push(await latecomers.readRoom(await ask(before), room));
+      expect(answers).toEqual([true, false, false]);
       expect(reads()).toBe(1);
     });
 
     it("has no notice follow it that was given before", async () => {
       const [given, open] = [newKey(), newKey()];
-      const { ask, drafts, latecomers } = await scene(({ say }) => say(given));
-      const effects = await latecomers.unsaid(await ask(before), { outbox: drafts([given, open]) });
+      const { ask, drafts, latecomers, room } = await scene(({ say }) => say(given));
+      const event = await ask(before);
+      await latecomers.readRoom(event, room);
+      const effects = await latecomers.unsaid(event, { outbox: drafts([given, open]) });
       expect(effects.outbox?.map(({ key }) => key)).toEqual([open]);
     });
   });
