@@ -114,8 +114,8 @@ describe("sub-agents", () => {
     expect(userText(requestsOf("clerk").at(-1) ?? fail())).toContain('<todo id="1">Ask Mia</todo>');
     const linked = await stage.query("select tool, sub_agent from operations where todo = 1 order by id");
     expect(linked).toEqual([
-      { tool: "FS_Stat", sub_agent: "clerk" },
       { tool: "delegate", sub_agent: null },
+      { tool: "FS_Stat", sub_agent: "clerk" },
     ]);
   });
 
