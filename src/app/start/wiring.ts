@@ -131,6 +131,7 @@ export async function wire({ live, registration, database, notifier, leases, log
   const botDevice = botDeviceOf(registration);
   const delivery = new Delivery({
     outbox,
+    rooms,
     uploads: new Uploads(database),
     leases,
     client,

@@ -36,17 +36,13 @@ export async function roomToSpeakIn(
 export async function silencedIn(
   roomId: RoomId,
   agent: Agent,
-  rooms: Pick<Rooms, "context">,
+  rooms: Pick<Rooms, "context" | "isEncrypted">,
 ): Promise<"absent" | "encrypted" | undefined> {
-  const { agents, state } = await rooms.context(roomId);
+  const [{ agents }, isEncrypted] = await Promise.all([rooms.context(roomId), rooms.isEncrypted(roomId)]);
   const isThere = agents.some(({ userId, membership }) => userId === agent.userId && membership === "join");
   if (!isThere) return "absent";
-  return state["m.room.encryption"] ? "encrypted" : undefined;
+  return isEncrypted ? "encrypted" : undefined;
 }
-
-/** Nothing that is meant for the room may be said there: it would not be encrypted. */
-export const isEncrypted = async (roomId: RoomId, rooms: Pick<Rooms, "context">): Promise<boolean> =>
-  "m.room.encryption" in (await rooms.context(roomId)).state;
 
 /** The thread in which a call speaks: the one it names; in the conversation's own room, that of the conversation. */
 export const threadToSpeakIn = (

@@ -2,7 +2,7 @@ import type { Database, Json, Sql } from "../../adapters/database/connection.ts"
 import { type Proof, stillHeld } from "../../adapters/database/shards.ts";
 import type { Conversation, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { type Hearing, mayHear } from "./hearing.ts";
-import { endUnasked } from "./operation-record.ts";
+import { askElsewhere, endUnasked } from "./operation-record.ts";
 
 /**
  * `message` and `reaction` are room events with a frozen content; `file` is a text and `media` any file, uploaded first
@@ -29,6 +29,17 @@ export interface OutboxRow extends OutboxDraft {
   readonly attempts: number;
   /** The first attempt may be longer ago than the homeserver remembers transaction ids. */
   readonly forgotten: boolean;
+}
+
+/** Why a row is given up, and what follows. */
+interface GivenUp {
+  readonly error: string;
+  /** Entry for the agent's ephemeris. */
+  readonly told?: string;
+  /** What people are told instead. */
+  readonly notice?: readonly OutboxDraft[];
+  /** A question may be put elsewhere; otherwise what it asked for is refused. */
+  readonly elsewhere?: boolean;
 }
 
 /** Drafts that a statement has queued, in order. */
@@ -159,22 +170,17 @@ export class Outbox {
   }
 
   /**
-   * Gives up for good. `told` is what the agent finds in its ephemeris, `notice` what people are told instead. Returns the
-   * conversations that waited for people to answer it, and go on without.
+   * Gives up for good. Returns the conversations that waited for people to answer the row, and go on without.
    */
-  async failed(
-    row: OutboxDraft,
-    error: string,
-    told: string | null,
-    notice: readonly OutboxDraft[] = [],
-  ): Promise<Conversation[]> {
+  async failed(row: OutboxDraft, givenUp: GivenUp): Promise<Conversation[]> {
+    const { error, told = null, notice = [], elsewhere = false } = givenUp;
     const unasked = `the homeserver refuses to take the question to people: ${error}`;
     return this.#database.run(
       (sql) => sql<Conversation[]>`
         with given_up as (
           update outbox set state = 'failed', error = ${error}, settled_at = now()
           where key = ${row.key} and state = 'pending' returning id, key, room_id, turn_id, sender
-        ), ${endUnasked(sql, "given_up", unasked)}, told as (
+        ), ${elsewhere ? askElsewhere(sql, "given_up") : endUnasked(sql, "given_up", unasked)}, told as (
           insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources)
           select sender, room_id, turn_id, -id, 1, ${told}, array[room_id] from given_up
           where turn_id is not null and ${told}::text is not null

@@ -50,6 +50,18 @@ export class Rooms {
     return row;
   }
 
+  /** True if the room is encrypted, or ever was, by what the homeserver has told so far, routed or not. */
+  async isEncrypted(roomId: RoomId): Promise<boolean> {
+    const rows = await this.#database.run(
+      (sql) => sql`
+        select 1 from room_state where room_id = ${roomId} and type = 'm.room.encryption'
+        union all
+        select 1 from events
+        where room_id = ${roomId} and routed_at is null and type = 'm.room.encryption' and state_key = '' limit 1`,
+    );
+    return rows.length > 0;
+  }
+
   async membership(roomId: RoomId, userId: UserId): Promise<string | undefined> {
     const [row] = await this.#database.run(
       (sql) => sql<{ membership: string }[]>`

@@ -9,7 +9,9 @@ import { about, type Log } from "../../base/lib/log.ts";
 import { Mailbox } from "../../base/lib/mailbox.ts";
 import { systemEvent } from "../../base/prompt/ephemeris.ts";
 import { toStored } from "../../base/prompt/stored.ts";
+import { isSecret } from "../../domain/speech/plain-text.ts";
 import type { Outbox, OutboxDraft, OutboxRow, Queued } from "../../domain/tables/outbox.ts";
+import type { Rooms } from "../../domain/tables/rooms.ts";
 import { Doubts } from "./doubts.ts";
 import { InHand } from "./in-hand.ts";
 import { refusalNotice } from "./refusal.ts";
@@ -22,6 +24,7 @@ const brokenAttempts = 5;
 
 export interface DeliveryParts extends SendingParts {
   readonly outbox: Outbox;
+  readonly rooms: Pick<Rooms, "isEncrypted">;
   readonly leases: Leases;
   readonly clock: Clock;
   readonly log: Log;
@@ -161,12 +164,16 @@ export class Delivery {
   }
 
   async #sendRow(row: SentRow): Promise<boolean> {
-    const { outbox, log, onSettled, onWoken } = this.#parts;
+    const { outbox, log, onSettled, onWoken, rooms } = this.#parts;
     try {
       if (await this.#wasSent(row)) return true;
+      if (isSecret(row) && (await rooms.isEncrypted(row.roomId))) {
+        await this.#withhold(row);
+        return true;
+      }
       const content = await this.#contentOf(row);
       if (content === undefined) {
-        await outbox.failed(row, "what it relates to was not sent", null);
+        await outbox.failed(row, { error: "what it relates to was not sent" });
         this.#doubts.settled(row.key);
         onSettled("failed");
         return true;
@@ -192,7 +199,8 @@ export class Delivery {
           this.#parts.clock.now(),
           `Something of yours for the room ${row.roomId} was refused by the homeserver and will not be sent: ${messageOf(error)}`,
         );
-        onWoken(await outbox.failed(row, messageOf(error), toStored(told), refusalNotice(row, error)));
+        const notice = refusalNotice(row, error);
+        onWoken(await outbox.failed(row, { error: messageOf(error), told: toStored(told), notice }));
         this.#doubts.settled(row.key);
         this.nudge([row.roomId]);
         onSettled("failed");
@@ -210,6 +218,22 @@ export class Delivery {
     }
   }
 
+  /** Gives a row up that would be plain text in an encrypted room: it may have been queued before the room was that. */
+  async #withhold(row: SentRow): Promise<void> {
+    const { key, kind, roomId, sender } = row;
+    const { clock, log, onSettled, onWoken, outbox, tellOperators } = this.#parts;
+    log.warn({ sender, kind }, "not sent, and given up: the room is encrypted");
+    const told = systemEvent(clock.now(), `Something of yours was not sent: the room ${roomId} is encrypted by now.`);
+    const error = "the room is encrypted";
+    onWoken(await outbox.failed(row, { error, told: toStored(told), elsewhere: true }));
+    this.#doubts.settled(key);
+    onSettled("failed");
+    tellOperators(
+      `The room ${roomId} is encrypted. What ${sender} has to say there is not sent: it would be plain text.`,
+      `encrypted ${sender} ${roomId}`,
+    );
+  }
+
   /**
    * Gives a row up that cannot be sent by a bug, after so many attempts, each of which holds up its room.
    * @throws the error itself, where the row is to be tried again
@@ -224,7 +248,7 @@ export class Delivery {
     }
     this.#broken.delete(key);
     log.error({ err: error, room: roomId, sender, kind }, "not sent by a bug, and given up");
-    onWoken(await outbox.failed(row, messageOf(error), null));
+    onWoken(await outbox.failed(row, { error: messageOf(error) }));
     this.#doubts.settled(key);
     onSettled("failed");
     tellOperators(

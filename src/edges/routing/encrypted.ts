@@ -4,7 +4,6 @@ import type { UserId } from "../../base/lib/ids.ts";
 import type { AgentDirectory } from "../../domain/agents/agent.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
-import { isEncrypted } from "../../domain/speech/speaking.ts";
 import type { StoredEvent } from "../../domain/tables/events.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
@@ -13,19 +12,22 @@ import type { Throttle } from "./throttle.ts";
 
 interface Parts {
   readonly directory: Pick<AgentDirectory, "recent">;
-  readonly rooms: Pick<Rooms, "context">;
+  readonly rooms: Pick<Rooms, "isEncrypted">;
   readonly rights: Pick<Rights, "of">;
   readonly throttle: Pick<Throttle, "admit">;
   readonly serverName: string;
+  readonly botUserId: UserId;
 }
 
-/** Notice of an agent that joins an encrypted room; its join has just told what the room is like. */
+/** Notice of an agent or the bot that joins an encrypted room; its join has just told what the room is like. */
 export async function tellOnJoin(event: StoredEvent, parts: Parts): Promise<OutboxDraft[]> {
-  const name = agentName(event.stateKey as UserId, parts.serverName);
-  if (name === undefined || readMember(event.content)?.membership !== "join") return [];
-  if (!(await isEncrypted(event.roomId, parts.rooms))) return [];
-  const agent = await parts.directory.recent(name);
-  return agent ? cannotRead([agent], event) : [];
+  const userId = event.stateKey as UserId;
+  const name = agentName(userId, parts.serverName);
+  const isOurs = userId === parts.botUserId || name !== undefined;
+  if (!isOurs || readMember(event.content)?.membership !== "join") return [];
+  if (!(await parts.rooms.isEncrypted(event.roomId))) return [];
+  if (name !== undefined && !(await parts.directory.recent(name))) return [];
+  return cannotRead([{ userId }], event);
 }
 
 /**

@@ -118,9 +118,9 @@ export class Judge {
       case "m.room.encryption":
         // Anybody may send what has only the name of a state event.
         if (projected.state === undefined) return {};
-        return { ...projected, outbox: cannotRead(await this.#agentsIn(room), event) };
+        return { ...projected, outbox: cannotRead(await this.#oursIn(room), event) };
       case "m.room.encrypted":
-        return { ...projected, outbox: cannotRead(await this.#agentsIn(room), event) };
+        return { ...projected, outbox: cannotRead(await this.#oursIn(room), event) };
       default:
         return { ...projected, ...(isShownState(event.type) && event.stateKey !== null && { shownChars: 0 }) };
     }
@@ -274,6 +274,10 @@ export class Judge {
     const here = await this.#agentsIn(room);
     if (!this.isCommand(event)) return (await this.#whoIsMeant(event, message, room, here)).map(({ agent }) => agent);
     return room.botJoined ? [{ userId: this.#parts.botUserId }] : here.slice(0, 1);
+  }
+
+  async #oursIn(room: RoomContext): Promise<{ userId: UserId }[]> {
+    return [...(await this.#agentsIn(room)), ...(room.botJoined ? [{ userId: this.#parts.botUserId }] : [])];
   }
 
   async #agentsIn(room: RoomContext): Promise<Agent[]> {

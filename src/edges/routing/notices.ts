@@ -1,5 +1,6 @@
 import { digest } from "../../base/lib/ids.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
+import { inPlainText } from "../../domain/speech/plain-text.ts";
 import { utter } from "../../domain/speech/utter.ts";
 import type { StoredEvent } from "../../domain/tables/events.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
@@ -36,22 +37,26 @@ export const pausedNotice = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
         digest("paused", agent.userId, event.roomId, agent.pausedAt.getTime()),
       );
 
-/** Says once in a room that the agents cannot read it. */
-export const cannotRead = (agents: readonly Agent[], event: StoredEvent): OutboxDraft[] =>
-  agents.flatMap((agent) =>
-    notice(
-      agent,
-      event,
-      "This room is encrypted, and I cannot read encrypted messages yet. Please talk to me in a room without encryption.",
-      digest("encrypted", agent.userId, event.roomId),
+/** Says once in a room that these of us cannot read it. */
+export const cannotRead = (speakers: readonly Pick<Agent, "userId">[], event: StoredEvent): OutboxDraft[] =>
+  speakers.flatMap((speaker) =>
+    inPlainText(
+      notice(
+        speaker,
+        event,
+        "This room is encrypted, and I cannot read encrypted messages yet. Please talk to me in a room without encryption.",
+        digest("encrypted", speaker.userId, event.roomId),
+      ),
     ),
   );
 
 /** Says to a person why nothing follows from a message that they sent into an encrypted room without encryption. */
 export const plainTextNotice = (speaker: Pick<Agent, "userId">, event: StoredEvent): OutboxDraft[] =>
-  notice(
-    speaker,
-    event,
-    "Your message was not encrypted, and this room is. I do nothing with it, because I cannot answer in an encrypted room yet. Please talk to me in a room without encryption.",
-    digest("plain text", speaker.userId, event.eventId),
+  inPlainText(
+    notice(
+      speaker,
+      event,
+      "Your message was not encrypted, and this room is. I do nothing with it, because I cannot answer in an encrypted room yet. Please talk to me in a room without encryption.",
+      digest("plain text", speaker.userId, event.eventId),
+    ),
   );

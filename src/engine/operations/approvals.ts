@@ -126,7 +126,9 @@ export class Approvals {
   }
 }
 
-const isDecided = ({ state, decision }: Operation): boolean => state !== "asked" || decision !== null;
+/** Nobody has seen what has no card: it is being asked elsewhere. */
+const isDecided = ({ cardKey, state, decision }: Operation): boolean =>
+  state !== "asked" || decision !== null || cardKey === null;
 
 /** Why there is nothing to decide any more. */
 function whatBecame(operation: Operation): string {

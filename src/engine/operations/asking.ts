@@ -8,7 +8,6 @@ import { agentUserId } from "../../domain/agents/agent.ts";
 import type { Stamp } from "../../domain/files/stamp.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
-import { isEncrypted } from "../../domain/speech/speaking.ts";
 import { utter } from "../../domain/speech/utter.ts";
 import type { OperationCall, OperationState, Question } from "../../domain/tables/operation-record.ts";
 import type { Operation, Operations } from "../../domain/tables/operations.ts";
@@ -118,13 +117,14 @@ async function placeOf(
   { agent, roomId }: Asker,
 ): Promise<CardPlace | undefined> {
   const cardKey = digest("card", key);
-  const speaks = roomId !== HOME && !(await isEncrypted(roomId, rooms));
+  const speaks = roomId !== HOME && !(await rooms.isEncrypted(roomId));
   const here = speaks ? await approversIn(roomId, { rooms, rights }) : [];
   if (here.length > 0) {
     return { card: { key: cardKey, roomId, sender: agent.userId }, approvers: here, from: undefined, speaks };
   }
   const control = await rooms.controlRoom();
-  const admins = control === undefined ? [] : await approversIn(control, { rooms, rights });
+  const admins =
+    control === undefined || (await rooms.isEncrypted(control)) ? [] : await approversIn(control, { rooms, rights });
   if (control === undefined || admins.length === 0) return undefined;
   const from = `${agent.displayName} (${agent.userId}), ${roomId === HOME ? "by itself" : `in ${roomId}`}`;
   return { card: { key: cardKey, roomId: control, sender: botUserId }, approvers: admins, from, speaks };

@@ -65,8 +65,8 @@ export async function perform(before: CallPlace, origin: Origin): Promise<Perfor
   }
   const asked = known?.askedBecause == null ? undefined : known;
   const carried = await carriedBy(request, state.mind.files, origin);
-  // A call that is not approved needs no new question: nothing lets it through.
-  if (asked && (asked.decision !== "approved" || asked.inputHash === hashOf(request, carried)))
+  // A call that is not approved needs no new question: nothing lets it through. One that nobody was shown does.
+  if (asked && !isUnseen(asked) && (asked.decision !== "approved" || asked.inputHash === hashOf(request, carried)))
     return afterAsking({ ...before, asked }, origin, carried);
 
   const place: CallPlace = { ...before, replaced: asked };
@@ -84,6 +84,10 @@ export async function perform(before: CallPlace, origin: Origin): Promise<Perfor
       return run(place, rowOf(call), kind, context);
   }
 }
+
+/** The room in which it was to be asked has become encrypted before; see `Delivery`. */
+const isUnseen = ({ cardKey, decision, state }: Operation): boolean =>
+  state === "asked" && decision === null && cardKey === null;
 
 /** An open todo was checked before the operation began; by now it may be done. */
 const begun = (request: OperationRequest): OperationRequest => ({ ...request, todo: undefined });
@@ -227,6 +231,7 @@ function ended(place: CallPlace, row: Row, end: Ended, milliseconds = 0): Perfor
 /** Ends the question that was asked for another input. */
 function replacing({ replaced, state }: CallPlace): Required<Pick<Performed, "operations" | "card">> {
   if (!replaced) return { operations: [], card: [] };
-  const end = { state: "refused", error: "what it was asked for is something else now" } as const;
+  const error = isUnseen(replaced) ? "it is asked elsewhere" : "what it was asked for is something else now";
+  const end = { state: "refused", error } as const;
   return { operations: [{ key: replaced.key, ...end }], card: cardOutcome(replaced, end, state.mind.botUserId) };
 }

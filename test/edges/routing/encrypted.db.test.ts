@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/base/lib/clock.ts";
 import type { RoomId, UserId } from "../../../src/base/lib/ids.ts";
+import { settle } from "../../../src/domain/tables/effects.ts";
 import type { PendingEvent } from "../../../src/domain/tables/events.ts";
 import { Events } from "../../../src/domain/tables/events.ts";
 import { Outbox } from "../../../src/domain/tables/outbox.ts";
+import { Rooms } from "../../../src/domain/tables/rooms.ts";
 import { Judge } from "../../../src/edges/routing/judge.ts";
 import { Throttle } from "../../../src/edges/routing/throttle.ts";
 import { sensor as messages } from "../../../src/edges/sensors/message.ts";
@@ -78,5 +80,18 @@ onEachDatabase((database) => {
       await enter();
       expect(await text(body)).toEqual([[agent.userId, expect.stringContaining("Your message was not encrypted")]]);
     });
+  });
+
+  it("a room is encrypted as soon as the homeserver has said so, routed or not, and stays it", async () => {
+    const rooms = new Rooms(database());
+    const [roomId, sender] = [newRoom(), newUser()];
+    const fields = { roomId, sender, type: "m.room.encryption", stateKey: "" };
+    await storeEvent(database(), { ...fields, stateKey: undefined });
+    expect(await rooms.isEncrypted(roomId)).toBe(false);
+    const begun = await storeEvent(database(), { ...fields, content: { algorithm: "m.megolm.v1.aes-sha2" } });
+    expect(await rooms.isEncrypted(roomId)).toBe(true);
+    await settle(database(), begun, { state: { type: fields.type, content: {}, sender } });
+    await settleEvent(database(), fields, { state: { type: fields.type, content: {}, sender } });
+    expect(await rooms.isEncrypted(roomId)).toBe(true);
   });
 });
