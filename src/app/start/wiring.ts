@@ -4,7 +4,7 @@ import type { Leases } from "../../adapters/database/leases.ts";
 import type { Notifier } from "../../adapters/database/notify.ts";
 import { createApplicationService } from "../../adapters/matrix/appservice.ts";
 import { agentName } from "../../adapters/matrix/message.ts";
-import { botDeviceOf, type Registration } from "../../adapters/matrix/registration.ts";
+import type { Registration } from "../../adapters/matrix/registration.ts";
 import { HomeserverWatch } from "../../adapters/matrix/watch.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import type { RoomId } from "../../base/lib/ids.ts";
@@ -20,13 +20,7 @@ import { Pings } from "../../domain/tables/pings.ts";
 import { RedactionMarks } from "../../domain/tables/redaction-marks.ts";
 import { Rooms } from "../../domain/tables/rooms.ts";
 import { Turns } from "../../domain/tables/turns.ts";
-import { Uploads } from "../../domain/tables/uploads.ts";
 import { WrittenFiles } from "../../domain/tables/written-files.ts";
-import { Delivery } from "../../edges/delivery/delivery.ts";
-import { GrowingMessage } from "../../edges/delivery/drafts.ts";
-import { Receipts } from "../../edges/delivery/receipts.ts";
-import { ThoughtsRooms } from "../../edges/delivery/thoughts-room.ts";
-import { Typing } from "../../edges/delivery/typing.ts";
 import { catchUp } from "../../edges/routing/catch-up.ts";
 import { Doorbell } from "../../edges/routing/doorbell.ts";
 import { Intake } from "../../edges/routing/intake.ts";
@@ -47,6 +41,8 @@ import type { LiveConfig } from "../config/live.ts";
 import { health } from "./health.ts";
 import { createMetrics } from "./metrics.ts";
 import { wireControl } from "./wire-control.ts";
+import { wireDelivery } from "./wire-delivery.ts";
+import { wireEncryption } from "./wire-encryption.ts";
 import { wireMind } from "./wire-mind.ts";
 
 const commandPrefix = "!";
@@ -128,41 +124,38 @@ export async function wire({ live, registration, database, notifier, leases, log
     onStored: (roomIds) => router.route(roomIds),
     onFound: (count) => metrics.swept.inc(count),
   });
-  const botDevice = botDeviceOf(registration);
-  const delivery = new Delivery({
+  const encryption = wireEncryption({
+    ...shared,
+    database,
+    events,
     outbox,
-    rooms,
-    uploads: new Uploads(database),
     leases,
-    client,
-    clock,
-    log,
-    deviceOf: async (userId) => {
-      if (userId === client.botUserId) return botDevice;
-      const name = agentName(userId, serverName);
-      return name && (await directory.recent(name))?.deviceId;
-    },
+    serverName,
+    tellOperators,
+    onReleased: (roomIds) => router.route(roomIds),
+  });
+  const { botDevice, delivery, openDraft, receipts, thoughts, typing } = wireDelivery({
+    ...shared,
+    database,
+    registration,
+    outbox,
+    history,
+    leases,
+    serverName,
+    sealing: encryption.sealing,
     reconcile: (userId, roomId) => reconciler.sweepUser(userId, roomId),
     maySend: () => sole.mayWork,
     tellOperators,
     onWoken: (conversations) => keeper.send(conversations),
     onSettled: (outcome) => metrics.outbox.inc({ outcome }),
   });
-  const thoughts = new ThoughtsRooms({ ...shared, history, serverName });
   const controlRoom = new ControlRoom({
+    ...shared,
     prefix: commandPrefix,
     serverName,
     configured: () => live.current.controlRoom,
-    client,
-    rights,
-    rooms,
     outbox,
-    clock,
-    log,
-    onOutbox: (roomIds) => delivery.nudge(roomIds),
   });
-  const typing = new Typing(client, clock);
-  const receipts = new Receipts(client, clock);
   const mind = await wireMind({
     botUserId: client.botUserId,
     live,
@@ -186,7 +179,7 @@ export async function wire({ live, registration, database, notifier, leases, log
       thoughts.nudge(agent);
     },
     onRead: (agent, roomId, eventId, answered) => receipts.read(agent.userId, roomId, eventId, answered),
-    openDraft: (place) => new GrowingMessage({ ...shared, outbox }, place),
+    openDraft,
     showWork: (agent, roomId) => typing.show(agent, roomId),
   });
   const { book, files, schedules } = mind;
@@ -219,6 +212,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     controlRoom,
     approvals,
     onWaiting: (conversations) => keeper.send(conversations),
+    onWelcome: () => encryption.devices.nudge(),
     sweep() {
       void reconciler.sweep();
       notifier.tell("sweep");
@@ -250,6 +244,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     leases,
     client,
     judge,
+    unsealing: encryption.unsealing,
     serverName,
     clock,
     log,
@@ -267,7 +262,10 @@ export async function wire({ live, registration, database, notifier, leases, log
   const redactionKeeper = new RedactionKeeper({ ...shared, events, outbox, marks, files: writtenFiles });
   const doorbell = new Doorbell({ client, sole, notifier, serverName, clock, log });
   const watch = new HomeserverWatch(client, config.homeserver.url, clock, {
-    onGone: () => router.hold(),
+    onGone: () => {
+      router.hold();
+      encryption.sealing.doubt();
+    },
     onBack: () => {
       log.info("the homeserver is back");
       void catchUp({ reconciler, router, doorbell, clock, reachable: () => watch.reachable });
@@ -290,6 +288,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     keeper,
     schedules,
     reconciler,
+    encryption,
     mediaKeeper,
     redactionKeeper,
     doorbell,

@@ -3,6 +3,7 @@ import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { type Hearing, mayHear } from "./hearing.ts";
 import { isClosed, type MemberChange, visibilityType } from "./projection.ts";
 import { contextColumns, type RoomContext } from "./room-context.ts";
+import { isUnwritable } from "./secrecy.ts";
 
 /** A room as operators see it. */
 export interface RoomListing {
@@ -60,6 +61,11 @@ export class Rooms {
         where room_id = ${roomId} and routed_at is null and type = 'm.room.encryption' and state_key = '' limit 1`,
     );
     return rows.length > 0;
+  }
+
+  /** See `isUnwritable`. */
+  isUnwritable(roomId: RoomId): Promise<boolean> {
+    return isUnwritable(this.#database, roomId);
   }
 
   async membership(roomId: RoomId, userId: UserId): Promise<string | undefined> {

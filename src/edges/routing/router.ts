@@ -17,6 +17,7 @@ import { hydrate } from "./hydrate.ts";
 import type { Judge } from "./judge.ts";
 import { SetAside } from "./set-aside.ts";
 import { routeStates } from "./states.ts";
+import type { Opened, Unsealing } from "./unsealing.ts";
 
 const batch = 100;
 /** Time for which events behind a command wait for it. */
@@ -31,6 +32,7 @@ export interface RouterParts {
   readonly leases: Leases;
   readonly client: MatrixClient;
   readonly judge: Judge;
+  readonly unsealing: Pick<Unsealing, "open">;
   readonly serverName: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -164,8 +166,9 @@ export class Router {
   }
 
   async #routeEvent(event: PendingEvent, room: RoomContext): Promise<void> {
-    const settled = this.#settle(event, room);
-    await (this.#parts.judge.isCommand(event) ? this.#awaitSome(event, settled) : settled);
+    const opened = await this.#parts.unsealing.open(event, room);
+    const settled = this.#settle(opened, room);
+    await (this.#parts.judge.isCommand(opened.event) ? this.#awaitSome(event, settled) : settled);
   }
 
   /** Waits for a while; what is not settled then is left to itself. */
@@ -183,13 +186,13 @@ export class Router {
     this.#underWay.set(seq, ended);
   }
 
-  async #settle(event: PendingEvent, room: RoomContext): Promise<void> {
+  async #settle({ event, effects: encryption }: Opened, room: RoomContext): Promise<void> {
     const membership = event.type === "m.room.member" ? readMember(event.content)?.membership : undefined;
     let effects: Effects;
     let woken: readonly Conversation[] = [];
     try {
       if (membership === "join") await this.#hydrate(event);
-      effects = await this.#parts.judge.judge(event, room);
+      effects = { ...(await this.#parts.judge.judge(event, room)), ...encryption };
       woken = await settle(this.#parts.database, event, effects);
       this.#setAside.routed(event);
     } catch (error) {
@@ -204,7 +207,8 @@ export class Router {
     const member = event.stateKey as UserId;
     const isAgent = agentName(member, serverName) !== undefined;
     if (!isAgent || (await rooms.membership(event.roomId, member)) === "join") return;
-    await hydrate({ client, events, rooms, kindOf: judge.kindOf, ignores: judge.ignores }, event, member).catch(
+    await hydrate({ client, events, rooms, kindOf: judge.kindOf, ignores: judge.ignores }, event, member).then(
+      () => this.route([event.roomId]),
       async (error: unknown) => {
         // A person who has left since may not be let in to read, and needs not.
         if (!(error instanceof HomeserverError && error.final && (await events.isOutdated(event)))) throw error;

@@ -74,6 +74,7 @@ onEachDatabase((database) => {
         log: silentLog,
       }),
       client: { botUserId } as MatrixClient,
+      unsealing: { open: async (event) => ({ event, effects: {} }) },
       serverName: "test",
       // What is tried again is so at once.
       clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms === 2_000 ? 1 : ms, signal) },
