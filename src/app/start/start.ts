@@ -102,6 +102,8 @@ export async function startBridge(
     stops.push(() => parts.guests.stop());
     parts.guests.start();
 
+    // After all who use them have ended.
+    stops.push(() => parts.encryption.machines.close());
     stops.push(() => parts.delivery.stop());
     await parts.delivery.start();
     stops.push(() => parts.thoughts.stop());
@@ -116,6 +118,11 @@ export async function startBridge(
       return parts.router.stop();
     });
     await parts.router.start();
+    const { devices, sealedKeeper } = parts.encryption;
+    stops.push(() => devices.stop());
+    devices.start();
+    stops.push(() => sealedKeeper.stop());
+    sealedKeeper.start();
     stops.push(() => parts.mediaKeeper.stop());
     parts.mediaKeeper.start();
     stops.push(() => parts.redactionKeeper.stop());

@@ -37,6 +37,8 @@ interface Parts {
   readonly runner: TurnRunner;
   readonly controlRoom: ControlRoom;
   readonly approvals: Approvals;
+  /** There is an agent that may be new. */
+  readonly onWelcome: () => void;
   readonly sweep: () => void;
 }
 
@@ -57,6 +59,7 @@ export async function wireControl(parts: Parts) {
   });
   const welcome = async (agent: Agent): Promise<void> => {
     await introduce(agent, client, directory);
+    parts.onWelcome();
     const doorkeeper = { rights, botUserId: client.botUserId };
     mind.onOutbox([agent.userId as string as RoomId, ...(await answerWaiting(agent, doorkeeper, { rooms, outbox }))]);
   };

@@ -1,0 +1,103 @@
+import type { Database, Json } from "../../adapters/database/connection.ts";
+import type { UserId } from "../../base/lib/ids.ts";
+import { NotOwner } from "./crypto-rows.ts";
+
+/** Private keys of an identity, by which people know that a device is the agent's. Never logged, never shown. */
+export interface IdentitySeeds {
+  readonly master: string;
+  readonly selfSigning: string;
+  readonly userSigning: string;
+}
+
+/** A device as whoever opened it last owns it. */
+export interface CryptoMachineRow {
+  readonly userId: UserId;
+  readonly deviceId: string;
+  readonly epoch: number;
+  readonly since: string | null;
+  readonly published: boolean;
+  /** The device remembers nothing, although the homeserver has its keys: the database was restored from a dump. */
+  readonly forgetful: boolean;
+  readonly identity: IdentitySeeds | null;
+}
+
+type Owner = Pick<CryptoMachineRow, "userId" | "epoch">;
+
+export class CryptoMachines {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Takes an agent's device over from whoever has it. Undefined where the user is no agent. */
+  async open(userId: UserId): Promise<CryptoMachineRow | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<CryptoMachineRow[]>`
+        insert into crypto_machines as m (user_id, device_id, epoch)
+        select user_id, device_id, 1 from agents where user_id = ${userId} and deleted_at is null
+        on conflict (user_id) do update set epoch = m.epoch + 1
+        returning user_id as "userId", device_id as "deviceId", epoch, since, published_at is not null as published, identity,
+          published_at is not null and not exists (select 1 from crypto_rows where user_id = m.user_id) as forgetful`,
+    );
+    return row;
+  }
+
+  /**
+   * Puts another device in place of the agent's, without any memory. Returns whether it did: one that is younger than
+   * an hour stays, unless a person wants it.
+   */
+  async renew(
+    { userId, deviceId }: Pick<CryptoMachineRow, "userId" | "deviceId">,
+    next: string,
+    isWanted: boolean,
+  ): Promise<boolean> {
+    const rows = await this.#database.run(
+      (sql) => sql`
+        with renewed as (
+          update crypto_machines set device_id = ${next}, epoch = epoch + 1, since = null, pulled_at = null,
+            published_at = null, renewed_at = now()
+          where user_id = ${userId} and device_id = ${deviceId}
+            and (${isWanted} or renewed_at is null or renewed_at < now() - interval '1 hour')
+          returning user_id
+        ), forgotten as (
+          delete from crypto_rows where user_id in (select user_id from renewed)
+        )
+        update agents set device_id = ${next} where user_id in (select user_id from renewed) returning 1`,
+    );
+    return rows.length > 0;
+  }
+
+  /** The device has stored what came for it up to here. */
+  pulled({ userId, epoch }: Owner, since: string): Promise<void> {
+    return this.#own(
+      (sql) => sql`
+        update crypto_machines set since = ${since}, pulled_at = now()
+        where user_id = ${userId} and epoch = ${epoch} returning 1`,
+    );
+  }
+
+  /** The homeserver has the device's keys, and the identity that signs them. */
+  published({ userId, epoch }: Owner, identity: IdentitySeeds): Promise<void> {
+    return this.#own(
+      (sql) => sql`
+        update crypto_machines set published_at = now(), identity = ${sql.json(identity as unknown as Json)}
+        where user_id = ${userId} and epoch = ${epoch} returning 1`,
+    );
+  }
+
+  /** Those of the users whose devices are not published. */
+  async unpublished(userIds: readonly UserId[]): Promise<Set<UserId>> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ userId: UserId }[]>`
+        select u as "userId" from unnest(${[...userIds]}::text[]) u
+        where not exists (select 1 from crypto_machines where user_id = u and published_at is not null)`,
+    );
+    return new Set(rows.map(({ userId }) => userId));
+  }
+
+  async #own(statement: Parameters<Database["run"]>[0]): Promise<void> {
+    const rows = (await this.#database.run(statement)) as unknown[];
+    if (rows.length === 0) throw new NotOwner();
+  }
+}
