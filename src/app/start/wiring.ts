@@ -108,6 +108,9 @@ export async function wire({ live, registration, database, notifier, leases, log
     directory,
     rooms,
     rights,
+    outbox,
+    leases,
+    serverName,
     clock,
     log,
     onOutbox: (roomIds: readonly RoomId[]) => delivery.nudge(roomIds),
@@ -118,19 +121,16 @@ export async function wire({ live, registration, database, notifier, leases, log
     ...shared,
     events,
     joinRules: new JoinRules(database),
-    outbox,
-    leases,
     maySweep: () => sole.ask(),
     onStored: (roomIds) => router.route(roomIds),
     onFound: (count) => metrics.swept.inc(count),
   });
   const encryption = wireEncryption({
     ...shared,
+    ...metrics.encryption,
     database,
     events,
-    outbox,
-    leases,
-    serverName,
+    notifier,
     tellOperators,
     onReleased: (roomIds) => router.route(roomIds),
   });
@@ -138,10 +138,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     ...shared,
     database,
     registration,
-    outbox,
     history,
-    leases,
-    serverName,
     sealing: encryption.sealing,
     reconcile: (userId, roomId) => reconciler.sweepUser(userId, roomId),
     maySend: () => sole.mayWork,
@@ -152,9 +149,7 @@ export async function wire({ live, registration, database, notifier, leases, log
   const controlRoom = new ControlRoom({
     ...shared,
     prefix: commandPrefix,
-    serverName,
     configured: () => live.current.controlRoom,
-    outbox,
   });
   const mind = await wireMind({
     botUserId: client.botUserId,
@@ -200,6 +195,7 @@ export async function wire({ live, registration, database, notifier, leases, log
   });
   const runner = new TurnRunner(mind, notifier, (conversations) => keeper.send(conversations));
   metrics.running(() => runner.running);
+  metrics.encryption.open(() => encryption.machines.size);
   const { commands, guests, welcomeSoon } = await wireControl({
     live,
     database,
@@ -213,6 +209,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     approvals,
     onWaiting: (conversations) => keeper.send(conversations),
     onWelcome: () => encryption.devices.nudge(),
+    devices: encryption.commanded,
     sweep() {
       void reconciler.sweep();
       notifier.tell("sweep");
@@ -251,6 +248,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     onWoken: (conversations) => keeper.send(conversations),
     onOutbox: (roomIds) => delivery.nudge(roomIds),
     onEcho: (key) => delivery.echoed(key),
+    onSealed: () => encryption.sealedKeeper.nudge(),
     onMedia: () => mediaKeeper.nudge(),
     onRedacted: () => redactionKeeper.nudge(),
     onMembership: (roomId, userId, membership) => service.remember(roomId, userId, membership),

@@ -34,6 +34,8 @@ export interface StoredEvent {
   readonly position: number;
   readonly source: EventSource;
   readonly editedAt: Date | null;
+  /** It came encrypted, and was read. */
+  readonly encrypted: boolean;
   /** State of the file that the event carries. */
   readonly media: Media | null;
 }
@@ -51,7 +53,7 @@ export interface Misfit {
 }
 
 export const eventColumns = `e.seq, e.event_id as "eventId", e.room_id as "roomId", e.type, e.state_key as "stateKey", e.sender,
-  e.sent_at as "sentAt", e.content, e.replaces, e.redacts, e.position, e.source, e.edited_at as "editedAt", e.media`;
+  e.sent_at as "sentAt", e.content, e.replaces, e.redacts, e.position, e.source, e.edited_at as "editedAt", e.media, e.cipher is not null as encrypted`;
 
 /** An agent, as its own events name it. */
 interface Speaker {

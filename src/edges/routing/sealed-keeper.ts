@@ -81,7 +81,7 @@ export class SealedKeeper {
     const { clock, log } = this.#parts;
     while (!this.#stopped.signal.aborted) {
       const nudged = this.#nudged.promise;
-      let pause: number | undefined = latestSeconds;
+      let pause = latestSeconds;
       try {
         pause = await this.#look();
       } catch (error) {
@@ -90,22 +90,20 @@ export class SealedKeeper {
       const sleeping = new AbortController();
       const ended = AbortSignal.any([sleeping.signal, this.#stopped.signal]);
       // New ones are not worth more haste than those that are waited for.
-      const paused = pause === undefined ? nudged : Promise.race([nudged, clock.sleep(pause * 1_000, ended)]);
-      await paused.catch(() => {});
+      await Promise.race([nudged, clock.sleep(pause * 1_000, ended)]).catch(() => {});
       sleeping.abort();
     }
   }
 
-  /** Returns after how many seconds to look again; undefined where nothing waits. */
-  async #look(): Promise<number | undefined> {
+  /** Returns after how many seconds to look again. */
+  async #look(): Promise<number> {
     const { leases, sealed } = this.#parts;
     await sealed.forgetOld();
     const waiting = (await sealed.waiting()).filter(({ roomId }) => leases.holds(roomId));
     for (const event of waiting) if (event.ageSeconds >= silentSeconds) await this.#tell(event);
     const youngest = new Map(waiting.map(({ userId, ageSeconds }) => [userId, ageSeconds]));
     for (const [userId, age] of youngest) await this.#ask(userId, pauseAfter(age));
-    if (waiting.length === 0) return undefined;
-    return Math.min(...[...youngest.values()].map(pauseAfter), ...this.#untilTold(waiting));
+    return Math.min(latestSeconds, ...[...youngest.values()].map(pauseAfter), ...this.#untilTold(waiting));
   }
 
   #untilTold(waiting: readonly SealedEvent[]): number[] {

@@ -24,6 +24,7 @@ export const timelineEntry = memo((event: StoredEvent): TimelineEntry => {
       replyTo,
       formattedDiffers,
       edited,
+      encrypted: event.encrypted,
       media,
     };
   }

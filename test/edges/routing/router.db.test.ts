@@ -82,6 +82,7 @@ onEachDatabase((database) => {
       onOutbox: () => {},
       onEcho: () => {},
       onMedia: () => {},
+      onSealed: () => {},
       onGuest: () => {},
       onRedacted: () => {},
       onMembership: () => {},
