@@ -67,8 +67,12 @@ export function wireEncryption(setting: Setting) {
   });
   setting.client.onDeviceMade = (device) => machines.lost(device);
   const sealed = new SealedEvents(database);
-  const sealedKeeper = new SealedKeeper({ ...setting, machines, sealed });
   const table = new CryptoMachines(database);
+  const kindOf = (userId: UserId) => {
+    if (userId === setting.client.botUserId) return "bot";
+    return agentName(userId, setting.serverName) === undefined ? "human" : "agent";
+  };
+  const sealedKeeper = new SealedKeeper({ ...setting, machines, sealed, devices: table, kindOf });
   const devices = new DeviceKeeper({ ...setting, machines, table });
   return {
     machines,
@@ -81,7 +85,7 @@ export function wireEncryption(setting: Setting) {
       },
     },
     sealedKeeper,
-    sealing: new Sealing({ ...setting, machines, secrecyOf: (roomId) => secrecyOf(database, roomId) }),
+    sealing: new Sealing({ ...setting, machines, table, secrecyOf: (roomId) => secrecyOf(database, roomId) }),
     unsealing: new Unsealing({ ...setting, machines, sealed }),
     devices,
   };

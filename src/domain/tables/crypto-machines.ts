@@ -120,12 +120,24 @@ export class CryptoMachines {
     return row;
   }
 
-  /** Those of the users whose devices are not published. */
+  /** Those of the users who had devices, and have none now that anybody can write to. */
+  async forgetful(userIds: readonly UserId[]): Promise<UserId[]> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ userId: UserId }[]>`
+        select user_id as "userId" from crypto_machines m
+        where user_id = any (${[...userIds]}::text[]) and identity is not null
+          and (published_at is null or not exists (select 1 from crypto_rows where user_id = m.user_id))`,
+    );
+    return rows.map(({ userId }) => userId);
+  }
+
+  /** Those of the users whose devices nobody can write to: they are not published, or remember nothing. */
   async unpublished(userIds: readonly UserId[]): Promise<Set<UserId>> {
     const rows = await this.#database.run(
       (sql) => sql<{ userId: UserId }[]>`
         select u as "userId" from unnest(${[...userIds]}::text[]) u
-        where not exists (select 1 from crypto_machines where user_id = u and published_at is not null)`,
+        where not exists (select 1 from crypto_machines where user_id = u and published_at is not null)
+          or not exists (select 1 from crypto_rows where user_id = u)`,
     );
     return new Set(rows.map(({ userId }) => userId));
   }

@@ -62,7 +62,7 @@ interface Speaker {
 }
 
 /** Part of a statement: the room's events behind this one; each half has an index of its own. */
-const laterThan = (sql: Sql, { position, roomId }: StoredEvent) => sql`
+const laterThan = (sql: Sql, { position, roomId }: Pick<StoredEvent, "position" | "roomId">) => sql`
   select * from events where room_id = ${roomId} and position > ${position} and shown
   union all select * from events where room_id = ${roomId} and position > ${position} and not shown`;
 
@@ -166,12 +166,15 @@ export class Events {
    * Whether `agent` has spoken behind the event in a way that this database does not remember: it is an older copy that
    * goes on. Drafts and questions to people are no answers.
    */
-  async answeredUnknown({ userId }: Speaker, event: StoredEvent): Promise<boolean> {
+  async answeredUnknown(
+    { userId }: Pick<Speaker, "userId">,
+    event: Pick<StoredEvent, "position" | "roomId">,
+  ): Promise<boolean> {
     const rows = await this.#database.run(
       (sql) => sql`
         with later as (${laterThan(sql, event)})
         select 1 from later e
-        where e.sender = ${userId} and e.type = 'm.room.message' and e.content ? 'org.clevernet.key'
+        where e.sender = ${userId} and e.type in ('m.room.message', 'm.room.encrypted') and e.content ? 'org.clevernet.key'
           and not e.content ?| array['org.clevernet.draft', 'org.clevernet.operation']
           and not exists (select 1 from outbox o where o.key = e.content->>'org.clevernet.key' and o.sender = e.sender)
         limit 1`,

@@ -7,10 +7,12 @@ import type { RoomKey } from "../../domain/crypto/machine.ts";
 import type { Machines } from "../../domain/crypto/machines.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
-import type { Events } from "../../domain/tables/events.ts";
+import type { CryptoMachines } from "../../domain/tables/crypto-machines.ts";
+import type { Events, StoredEvent } from "../../domain/tables/events.ts";
 import type { Outbox } from "../../domain/tables/outbox.ts";
 import type { SealedEvent, SealedEvents } from "../../domain/tables/sealed-events.ts";
 import { sealedNotice } from "./notices.ts";
+import type { KindOf } from "./project.ts";
 
 /** A key may come later than its message; who waits longer is told. */
 const silentSeconds = 10;
@@ -21,7 +23,9 @@ const latestSeconds = 60;
 interface SealedKeeperParts {
   readonly machines: Pick<Machines, "run">;
   readonly sealed: SealedEvents;
-  readonly events: Pick<Events, "find">;
+  readonly events: Pick<Events, "answeredUnknown" | "find">;
+  readonly devices: Pick<CryptoMachines, "find">;
+  readonly kindOf: KindOf;
   readonly outbox: Pick<Outbox, "add">;
   readonly rights: Pick<Rights, "of">;
   readonly leases: Pick<Leases, "holds">;
@@ -124,15 +128,23 @@ export class SealedKeeper {
 
   /** One notice for each session, by one agent of the room; the outbox knows what was said. */
   async #tell(waiting: SealedEvent): Promise<void> {
-    const { events, onOutbox, outbox, rights } = this.#parts;
+    const { devices, events, onOutbox, outbox, rights } = this.#parts;
     const session = `${waiting.roomId} ${waiting.sessionId}`;
     if (this.#told.has(session)) return;
     const event = await events.find(waiting.eventId);
-    if (event && event.content.ciphertext !== undefined && includesLevel(await rights.of(event.sender), "chat")) {
-      await outbox.add(sealedNotice(waiting, event));
+    if (event && (await this.#isMissed(waiting, event)) && includesLevel(await rights.of(event.sender), "chat")) {
+      const isOlder = event.sentAt < ((await devices.find(waiting.userId))?.publishedAt ?? event.sentAt);
+      await outbox.add(sealedNotice(isOlder ? { ...waiting, reason: "early" } : waiting, event));
       onOutbox([waiting.roomId]);
     }
     this.#told.add(session);
+  }
+
+  /** A person's message that was not redacted, and not answered in a way that the database does not remember. */
+  async #isMissed({ userId }: SealedEvent, event: StoredEvent): Promise<boolean> {
+    const { events, kindOf } = this.#parts;
+    if (event.content.ciphertext === undefined || kindOf(event.sender) !== "human") return false;
+    return !(await events.answeredUnknown({ userId }, event));
   }
 }
 
