@@ -3,6 +3,8 @@ create table crypto_machines (
   user_id text primary key,
   device_id text not null,
   epoch bigint not null default 0,
+  -- Process that has it open. It is waited for as long as it lives, for a moment: the epoch is what protects.
+  owner text,
   -- Up to where messages to the device were taken from the homeserver, once they are stored.
   since text,
   pulled_at timestamptz,

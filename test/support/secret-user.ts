@@ -1,5 +1,6 @@
 import { EventType, MatrixEvent } from "matrix-js-sdk";
-import { type Credentials, register } from "./matrix-api.ts";
+import { type Credentials, callMatrix, register } from "./matrix-api.ts";
+import { eventually } from "./poll.ts";
 import { TestUser } from "./user.ts";
 
 const encryption = { algorithm: "m.megolm.v1.aes-sha2" };
@@ -12,17 +13,65 @@ export async function createSecretUser(homeserver: { readonly url: string }, nam
   return startSecretUser(homeserver, await register(homeserver.url, name));
 }
 
+/** A further device of the user, which begins without any key. */
+export async function addDevice(homeserver: { readonly url: string }, user: SecretUser, password: string) {
+  const identifier = { type: "m.id.user", user: user.id };
+  const body = { type: "m.login.password", identifier, password };
+  const { access_token, device_id } = await callMatrix(homeserver.url, "", "POST", "v3/login", { body });
+  const credentials = { userId: user.id, accessToken: String(access_token), deviceId: String(device_id) };
+  return startSecretUser(homeserver, credentials as Credentials);
+}
+
 async function startSecretUser(homeserver: { readonly url: string }, credentials: Credentials): Promise<SecretUser> {
-  const user = new SecretUser(homeserver.url, credentials);
+  const keys = new KeyPost();
+  const user = new SecretUser(homeserver.url, credentials, keys);
   await user.client.initRustCrypto({ useIndexedDB: false });
   await user.start();
   return user;
 }
 
+/** Carries the client's requests, and may keep those back that give somebody a key. */
+class KeyPost {
+  #kept: (() => void)[] | undefined;
+
+  readonly fetch: typeof fetch = async (input, init) => {
+    if (!this.#kept || !String(input).includes("/sendToDevice/m.room.encrypted/")) return fetch(input, init);
+    this.#kept.push(() => void fetch(input, { ...init, signal: null }));
+    return Response.json({});
+  };
+
+  /** From now on keys go nowhere, and the client does not know. */
+  keep(): void {
+    this.#kept = [];
+  }
+
+  /** What was kept goes on, and whatever comes. */
+  release(): void {
+    for (const go of this.#kept ?? []) go();
+    this.#kept = undefined;
+  }
+
+  /** What was kept is lost. */
+  lose(): void {
+    this.#kept = undefined;
+  }
+}
+
 /** A person whose client encrypts: rooms that they make are encrypted, and so is what they say there. */
 export class SecretUser extends TestUser {
-  override createRoom(options: Readonly<Record<string, unknown>> = {}): Promise<string> {
-    return super.createRoom({ ...encrypted, ...options });
+  readonly keys: KeyPost;
+
+  constructor(url: string, credentials: Credentials, keys: KeyPost) {
+    super(url, credentials, keys.fetch);
+    this.keys = keys;
+  }
+
+  override async createRoom(options: Readonly<Record<string, unknown>> = {}): Promise<string> {
+    const room = await super.createRoom({ ...encrypted, ...options });
+    // A client that has not heard of it yet writes plain text.
+    const isKnown = () => "initial_state" in options || this.client.getRoom(room)?.hasEncryptionStateEvent();
+    await eventually(isKnown, { what: `${this.id} to know that the room is encrypted` });
+    return room;
   }
 
   /** As clients send it: reactions stay plain. */

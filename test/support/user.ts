@@ -43,12 +43,13 @@ export class TestUser {
   readonly #seen = new Map<string, Message[]>();
   #news = Promise.withResolvers<void>();
 
-  constructor(url: string, credentials: Credentials) {
+  /** @param fetchFn by which the client asks, in place of the usual one */
+  constructor(url: string, credentials: Credentials, fetchFn: typeof fetch = fetch) {
     const { userId, accessToken, deviceId } = credentials;
     this.id = userId;
     this.credentials = credentials;
     this.#url = url;
-    this.client = createClient({ baseUrl: url, userId, accessToken, deviceId, logger: silent });
+    this.client = createClient({ baseUrl: url, userId, accessToken, deviceId, fetchFn, logger: silent });
     this.client.on(ClientEvent.Event, (event) => this.#see(event));
     this.client.on(MatrixEventEvent.Decrypted, (event) => this.#see(event));
   }

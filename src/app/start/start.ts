@@ -104,6 +104,8 @@ export async function startBridge(
 
     // After all who use them have ended.
     stops.push(() => parts.encryption.machines.close());
+    stops.push(() => parts.encryption.devices.stop());
+    await parts.encryption.devices.start();
     stops.push(() => parts.delivery.stop());
     await parts.delivery.start();
     stops.push(() => parts.thoughts.stop());
@@ -118,9 +120,7 @@ export async function startBridge(
       return parts.router.stop();
     });
     await parts.router.start();
-    const { devices, sealedKeeper } = parts.encryption;
-    stops.push(() => devices.stop());
-    devices.start();
+    const { sealedKeeper } = parts.encryption;
     stops.push(() => sealedKeeper.stop());
     sealedKeeper.start();
     stops.push(() => parts.mediaKeeper.stop());

@@ -1,10 +1,11 @@
 import type { Database } from "../../adapters/database/connection.ts";
 import type { Leases } from "../../adapters/database/leases.ts";
+import type { Notifier } from "../../adapters/database/notify.ts";
 import type { MatrixClient } from "../../adapters/matrix/client.ts";
 import { inlineCode } from "../../adapters/matrix/markdown.ts";
 import { agentName } from "../../adapters/matrix/message.ts";
 import type { Clock } from "../../base/lib/clock.ts";
-import type { RoomId } from "../../base/lib/ids.ts";
+import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import type { AgentDirectory } from "../../domain/agents/agent.ts";
 import { Machines } from "../../domain/crypto/machines.ts";
@@ -29,9 +30,14 @@ interface Setting {
   readonly rights: Rights;
   readonly rooms: Rooms;
   readonly leases: Leases;
+  readonly notifier: Notifier;
   readonly serverName: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly onCommitted: (milliseconds: number) => void;
+  readonly onShared: () => void;
+  readonly onUnsealed: (outcome: string) => void;
+  readonly devicesRenewed: { inc(): void };
   readonly tellOperators: (text: string, key: string) => void;
   readonly onStored: (roomIds: readonly RoomId[]) => void;
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
@@ -46,8 +52,10 @@ export function wireEncryption(setting: Setting) {
   const machines: Machines = new Machines({
     ...setting,
     most: machinesMost,
+    session: setting.leases.session,
     onKeys: (keys) => sealedKeeper.keysCame(keys),
     onRenewed(userId, { before, now }, why) {
+      setting.devicesRenewed.inc();
       const name = agentName(userId, setting.serverName);
       if (name !== undefined) setting.directory.forget(name);
       setting.tellOperators(
@@ -58,12 +66,33 @@ export function wireEncryption(setting: Setting) {
   });
   setting.client.onDeviceMade = (device) => machines.lost(device);
   const sealed = new SealedEvents(database);
-  const sealedKeeper = new SealedKeeper({ ...setting, machines, sealed, onReleased: setting.onStored });
+  const table = new CryptoMachines(database);
+  const kindOf = (userId: UserId) => {
+    if (userId === setting.client.botUserId) return "bot";
+    return agentName(userId, setting.serverName) === undefined ? "human" : "agent";
+  };
+  const sealedKeeper = new SealedKeeper({
+    ...setting,
+    machines,
+    sealed,
+    devices: table,
+    kindOf,
+    onReleased: setting.onStored,
+  });
+  const devices = new DeviceKeeper({ ...setting, machines, table });
   return {
     machines,
+    commanded: {
+      find: (userId: UserId) => table.find(userId),
+      fingerprint: (userId: UserId) => machines.run(userId, async (machine) => machine.fingerprint),
+      async renew(userId: UserId): Promise<void> {
+        await machines.renew(userId);
+        devices.nudge();
+      },
+    },
     sealedKeeper,
-    sealing: new Sealing({ ...setting, machines, secrecyOf: (roomId) => secrecyOf(database, roomId) }),
-    unsealing: new Unsealing({ ...setting, machines, sealed, onSealed: () => sealedKeeper.nudge() }),
-    devices: new DeviceKeeper({ ...setting, machines, table: new CryptoMachines(database) }),
+    sealing: new Sealing({ ...setting, machines, table, secrecyOf: (roomId) => secrecyOf(database, roomId) }),
+    unsealing: new Unsealing({ ...setting, machines, sealed }),
+    devices,
   };
 }

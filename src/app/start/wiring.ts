@@ -107,32 +107,40 @@ export async function wire({ live, registration, database, notifier, leases, log
   client.onAnswered = metrics.homeserverAnswered;
   const intake = new Intake(database, log, channels.onFresh, tellOperators);
 
-  const shared = { ...channels, client, directory, rooms, rights, clock, log, prefix: commandPrefix, serverName };
+  const shared = {
+    ...channels,
+    client,
+    directory,
+    rooms,
+    rights,
+    outbox,
+    leases,
+    serverName,
+    clock,
+    log,
+    prefix: commandPrefix,
+  };
   const pings = new Pings(database);
   const sole = new SoleBridge({ ...shared, pings });
   const reconciler = new Reconciler({
     ...shared,
     events,
     joinRules: new JoinRules(database),
-    outbox,
-    leases,
     maySweep: () => sole.ask(),
     onFound: (count) => metrics.swept.inc(count),
   });
   const encryption = wireEncryption({
     ...shared,
+    ...metrics.encryption,
     database,
     events,
-    outbox,
-    leases,
+    notifier,
   });
   const { botDevice, delivery, openDraft, receipts, thoughts, typing } = wireDelivery({
     ...shared,
     registration,
-    outbox,
     uploads,
     history,
-    leases,
     sealing: encryption.sealing,
     reconcile: (userId, roomId) => reconciler.sweepUser(userId, roomId),
     maySend: () => sole.mayWork,
@@ -141,7 +149,6 @@ export async function wire({ live, registration, database, notifier, leases, log
   const controlRoom = new ControlRoom({
     ...shared,
     configured: () => live.current.controlRoom,
-    outbox,
   });
   const { botUserId } = client;
   const { schedules, ...own } = await wireMind({ ...shared, live, database, metrics, botUserId, events });
@@ -180,6 +187,7 @@ export async function wire({ live, registration, database, notifier, leases, log
   });
   const runner = new TurnRunner(mind, notifier, channels.onWoken);
   metrics.running(() => runner.running);
+  metrics.encryption.open(() => encryption.machines.size);
   const { commands, guests, welcomeSoon } = await wireControl({
     live,
     database,
@@ -193,6 +201,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     controlRoom,
     approvals,
     onWelcome: () => encryption.devices.nudge(),
+    devices: encryption.commanded,
     sweep() {
       void reconciler.sweep();
       notifier.tell("sweep");
@@ -202,7 +211,6 @@ export async function wire({ live, registration, database, notifier, leases, log
   const judge = new Judge({
     ...shared,
     events,
-    outbox,
     botUserId,
     readMissed: mind.readMissed,
     sensors: mind.sensors,
@@ -224,10 +232,10 @@ export async function wire({ live, registration, database, notifier, leases, log
     ...shared,
     database,
     events,
-    leases,
     judge,
     unsealing: encryption.unsealing,
     onEcho: (key) => delivery.echoed(key),
+    onSealed: () => encryption.sealedKeeper.nudge(),
     onMedia: () => mediaKeeper.nudge(),
     onRedacted: () => redactionKeeper.nudge(),
     onMembership: (roomId, userId, membership) => service.remember(roomId, userId, membership),

@@ -8,6 +8,8 @@ export interface Device {
   readonly deviceId: string;
   readonly machine: OlmMachine;
   readonly client: Pick<MatrixClient, "request">;
+  /** Something was given to other devices. */
+  readonly onShared: () => void;
 }
 
 /** A request as the machine wants it made. */
@@ -30,7 +32,7 @@ const posts: Partial<Record<RequestType, string>> = {
 };
 
 /** A request may be made twice: the machine is told that it was made only after its answer has come. */
-export async function send({ client, machine, ...as }: Device, request: MachineRequest): Promise<void> {
+export async function send({ client, machine, onShared, ...as }: Device, request: MachineRequest): Promise<void> {
   const { body: text, event_type: type = "", id, txn_id: transaction = "" } = request;
   const parts = { as: { userId: as.userId, deviceId: as.deviceId }, body: JSON.parse(text) };
   const post = posts[request.type];
@@ -40,6 +42,7 @@ export async function send({ client, machine, ...as }: Device, request: MachineR
     post === undefined
       ? await client.request("PUT", `${v3}/sendToDevice/${enc(type)}/${enc(transaction)}`, parts)
       : await client.request("POST", post, parts);
+  if (post === undefined) onShared();
   if (id !== undefined) await machine.markRequestAsSent(id, request.type, JSON.stringify(answer));
 }
 

@@ -1,4 +1,5 @@
 import type { MatrixClient } from "../../adapters/matrix/client.ts";
+import type { Clock } from "../../base/lib/clock.ts";
 import { messageOf, RetryError } from "../../base/lib/errors.ts";
 import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import type { CryptoMachineRow, CryptoMachines } from "../tables/crypto-machines.ts";
@@ -22,6 +23,11 @@ export interface MachineParts {
   readonly client: Pick<MatrixClient, "request" | "register" | "putDevice">;
   readonly table: Pick<CryptoMachines, "pulled" | "published">;
   readonly onKeys: (keys: readonly RoomKey[]) => void;
+  /** Something was given to other devices. */
+  readonly onShared: () => void;
+  /** The store has written something, in this time. */
+  readonly onCommitted: (milliseconds: number) => void;
+  readonly clock: Pick<Clock, "monotonic">;
 }
 
 /**
@@ -43,7 +49,13 @@ export class Machine {
     this.#row = row;
     this.#olm = olm;
     this.#store = store;
-    this.#device = { userId: row.userId, deviceId: row.deviceId, machine: olm.machine, client: parts.client };
+    this.#device = {
+      userId: row.userId,
+      deviceId: row.deviceId,
+      machine: olm.machine,
+      client: parts.client,
+      onShared: parts.onShared,
+    };
     this.#pulled = row.since === null ? {} : { since: row.since };
     olm.machine.registerRoomKeyUpdatedCallback(async (keys) =>
       parts.onKeys(keys.map(({ roomId, sessionId }) => ({ roomId: roomId.toString() as RoomId, sessionId }))),
@@ -52,7 +64,7 @@ export class Machine {
 
   /** Opens a device, and makes it one that people can write to where it is none yet. */
   static async open(parts: MachineParts, row: CryptoMachineRow, rows: CryptoRows): Promise<Machine> {
-    const store = new WatchedRows(rows);
+    const store = new WatchedRows(rows, parts);
     const olm = await openOlm(row.userId, row.deviceId, store).catch((error: unknown) => {
       throw store.failure ?? error;
     });
@@ -72,6 +84,15 @@ export class Machine {
 
   get deviceId(): string {
     return this.#row.deviceId;
+  }
+
+  get epoch(): number {
+    return this.#row.epoch;
+  }
+
+  /** By which people know the device: it is in their clients' lists. */
+  get fingerprint(): string {
+    return this.#olm.machine.identityKeys.ed25519.toBase64();
   }
 
   /** Error of its store, after which it may not be used any more. */
@@ -112,10 +133,12 @@ export class Machine {
 /** Remembers that the store has failed: the machine's own words for it say little. */
 class WatchedRows implements RowStore {
   readonly #rows: CryptoRows;
+  readonly #parts: Pick<MachineParts, "clock" | "onCommitted">;
   failure: RetryError | undefined;
 
-  constructor(rows: CryptoRows) {
+  constructor(rows: CryptoRows, parts: Pick<MachineParts, "clock" | "onCommitted">) {
     this.#rows = rows;
+    this.#parts = parts;
   }
 
   load(except: readonly string[]) {
@@ -130,9 +153,11 @@ class WatchedRows implements RowStore {
     return this.#watch(this.#rows.all(store));
   }
 
-  write(rows: Parameters<RowStore["write"]>[0]) {
-    if (this.failure) return Promise.reject(this.failure);
-    return this.#watch(this.#rows.write(rows));
+  async write(rows: Parameters<RowStore["write"]>[0]) {
+    if (this.failure) throw this.failure;
+    const begun = this.#parts.clock.monotonic();
+    await this.#watch(this.#rows.write(rows));
+    this.#parts.onCommitted(this.#parts.clock.monotonic() - begun);
   }
 
   async #watch<Result>(work: Promise<Result>): Promise<Result> {

@@ -1,5 +1,7 @@
 import type { Database } from "../../adapters/database/connection.ts";
+import type { Notifier } from "../../adapters/database/notify.ts";
 import { HomeserverError, type MatrixClient } from "../../adapters/matrix/client.ts";
+import type { Clock } from "../../base/lib/clock.ts";
 import { messageOf, RetryError } from "../../base/lib/errors.ts";
 import { secret, type UserId } from "../../base/lib/ids.ts";
 import { InTurn } from "../../base/lib/in-turn.ts";
@@ -9,15 +11,23 @@ import { CryptoRows, NotOwner } from "../tables/crypto-rows.ts";
 import { Machine, type MachineParts } from "./machine.ts";
 import { OtherKeys } from "./publish.ts";
 
-interface MachinesParts extends Pick<MachineParts, "onKeys"> {
+interface MachinesParts extends Pick<MachineParts, "onCommitted" | "onKeys" | "onShared"> {
   readonly database: Database;
   readonly client: Pick<MatrixClient, "request" | "register" | "putDevice">;
   readonly log: Log;
   /** So many are open at most. */
   readonly most: number;
+  /** Names this process among those that share the database. */
+  readonly session: string;
+  readonly notifier: Pick<Notifier, "tell" | "on">;
+  readonly clock: Clock;
   /** An agent has another device now; `why` the old one was of no use. */
   readonly onRenewed: (userId: UserId, devices: { readonly before: string; readonly now: string }, why: string) => void;
 }
+
+/** A process that lives has so long to give up a device that it has open. */
+const patienceMs = 5_000;
+const lookAgainMs = 100;
 
 type Job<Result> = (machine: Machine) => Promise<Result>;
 type DeviceName = Pick<CryptoMachineRow, "userId" | "deviceId">;
@@ -29,12 +39,19 @@ export class Machines {
   readonly #jobs = new InTurn<UserId>();
   /** Those that are open, the longest unused first. */
   readonly #open = new Map<UserId, Machine>();
+  /** Word of another process that may have given a device up. */
+  #word = Promise.withResolvers<void>();
   /** Devices that the homeserver had forgotten. */
   readonly #lost = new Map<UserId, string>();
 
   constructor(parts: MachinesParts) {
     this.#parts = parts;
     this.#table = new CryptoMachines(parts.database);
+    parts.notifier.on("devices", (users) => {
+      for (const userId of users ?? []) this.#giveUp(userId as UserId);
+      this.#word.resolve();
+      this.#word = Promise.withResolvers();
+    });
   }
 
   /** How many are open. */
@@ -67,7 +84,7 @@ export class Machines {
   /** Gives the agent another device, although this one may be of use. */
   renew(userId: UserId): Promise<void> {
     return this.#jobs.run([userId], async () => {
-      const row = await this.#table.open(userId);
+      const row = await this.#take(userId);
       if (row) await this.#replace(row, "somebody who runs this bridge wants it", true);
     });
   }
@@ -75,8 +92,37 @@ export class Machines {
   /** Closes all of them, after what is under way. */
   async close(): Promise<void> {
     await this.#jobs.idle();
-    for (const machine of this.#open.values()) machine.close();
-    this.#open.clear();
+    const open = [...this.#open.values()];
+    for (const machine of open) this.#closeOne(machine);
+    if (open.length > 0) await this.#table.release(open);
+  }
+
+  /** Takes the device, after the process that has it open has ended what it does with it. */
+  async #take(userId: UserId): Promise<CryptoMachineRow | undefined> {
+    const { clock, notifier, session } = this.#parts;
+    const until = clock.monotonic() + patienceMs;
+    for (;;) {
+      const isForced = clock.monotonic() >= until;
+      const word = this.#word.promise;
+      const row = await this.#table.open(userId, session, isForced);
+      if (row || isForced) return row;
+      notifier.tell("devices", [userId]);
+      await Promise.race([word, clock.sleep(lookAgainMs)]);
+    }
+  }
+
+  /** Leaves a device to another process that waits for it. */
+  #giveUp(userId: UserId): void {
+    const { log, notifier } = this.#parts;
+    if (!this.#open.has(userId)) return;
+    const giving = this.#jobs.run([userId], async () => {
+      const machine = this.#open.get(userId);
+      if (!machine) return;
+      this.#closeOne(machine);
+      await this.#table.release([machine]);
+      notifier.tell("devices");
+    });
+    giving.catch((error: unknown) => log.info(`the device of ${userId} is given up by force: ${messageOf(error)}`));
   }
 
   async #once<Result>(userId: UserId, job: Job<Result>): Promise<Result> {
@@ -100,7 +146,7 @@ export class Machines {
   }
 
   async #openOne(userId: UserId): Promise<Machine> {
-    const row = await this.#table.open(userId);
+    const row = await this.#take(userId);
     if (!row) throw new Error(`${userId} is no agent, and has no device`);
     if (row.forgetful) return this.#renew(row, "the database does not remember it");
     const rows = new CryptoRows(this.#parts.database, userId, row.epoch);

@@ -1,4 +1,5 @@
 import type { Database, Json } from "../../adapters/database/connection.ts";
+import { sessionLives } from "../../adapters/database/shards.ts";
 import type { UserId } from "../../base/lib/ids.ts";
 import { NotOwner } from "./crypto-rows.ts";
 
@@ -21,6 +22,15 @@ export interface CryptoMachineRow {
   readonly identity: IdentitySeeds | null;
 }
 
+/** A device as people who run the bridge see it. */
+export interface DeviceListing extends Pick<CryptoMachineRow, "deviceId"> {
+  readonly pulledAt: Date | null;
+  readonly publishedAt: Date | null;
+  readonly renewedAt: Date | null;
+  /** Events whose key this device looks for. */
+  readonly waiting: number;
+}
+
 type Owner = Pick<CryptoMachineRow, "userId" | "epoch">;
 
 export class CryptoMachines {
@@ -30,13 +40,17 @@ export class CryptoMachines {
     this.#database = database;
   }
 
-  /** Takes an agent's device over from whoever has it. Undefined where the user is no agent. */
-  async open(userId: UserId): Promise<CryptoMachineRow | undefined> {
+  /**
+   * Takes an agent's device for the process of this session. Undefined where another process that lives has it open,
+   * unless it is forced to give it up; and where the user is no agent.
+   */
+  async open(userId: UserId, session: string, isForced: boolean): Promise<CryptoMachineRow | undefined> {
     const [row] = await this.#database.run(
       (sql) => sql<CryptoMachineRow[]>`
-        insert into crypto_machines as m (user_id, device_id, epoch)
-        select user_id, device_id, 1 from agents where user_id = ${userId} and deleted_at is null
-        on conflict (user_id) do update set epoch = m.epoch + 1
+        insert into crypto_machines as m (user_id, device_id, epoch, owner)
+        select user_id, device_id, 1, ${session} from agents where user_id = ${userId} and deleted_at is null
+        on conflict (user_id) do update set epoch = m.epoch + 1, owner = excluded.owner
+        where ${isForced} or m.owner is null or m.owner = ${session} or not ${sessionLives(sql, "m.owner")}
         returning user_id as "userId", device_id as "deviceId", epoch, since, published_at is not null as published, identity,
           published_at is not null and not exists (select 1 from crypto_rows where user_id = m.user_id) as forgetful`,
     );
@@ -68,6 +82,16 @@ export class CryptoMachines {
     return rows.length > 0;
   }
 
+  /** Leaves devices to other processes. */
+  async release(owners: readonly Owner[]): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        update crypto_machines m set owner = null
+        from jsonb_to_recordset(${sql.json(owners.map(({ userId, epoch }) => ({ userId, epoch })))}) as o("userId" text, epoch bigint)
+        where m.user_id = o."userId" and m.epoch = o.epoch`,
+    );
+  }
+
   /** The device has stored what came for it up to here. */
   pulled({ userId, epoch }: Owner, since: string): Promise<void> {
     return this.#own(
@@ -86,12 +110,34 @@ export class CryptoMachines {
     );
   }
 
-  /** Those of the users whose devices are not published. */
+  async find(userId: UserId): Promise<DeviceListing | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<DeviceListing[]>`
+        select device_id as "deviceId", pulled_at as "pulledAt", published_at as "publishedAt", renewed_at as "renewedAt",
+          (select count(*) from sealed_events s where s.user_id = m.user_id)::int as waiting
+        from crypto_machines m where user_id = ${userId}`,
+    );
+    return row;
+  }
+
+  /** Those of the users who had devices, and have none now that anybody can write to. */
+  async forgetful(userIds: readonly UserId[]): Promise<UserId[]> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ userId: UserId }[]>`
+        select user_id as "userId" from crypto_machines m
+        where user_id = any (${[...userIds]}::text[]) and identity is not null
+          and (published_at is null or not exists (select 1 from crypto_rows where user_id = m.user_id))`,
+    );
+    return rows.map(({ userId }) => userId);
+  }
+
+  /** Those of the users whose devices nobody can write to: they are not published, or remember nothing. */
   async unpublished(userIds: readonly UserId[]): Promise<Set<UserId>> {
     const rows = await this.#database.run(
       (sql) => sql<{ userId: UserId }[]>`
         select u as "userId" from unnest(${[...userIds]}::text[]) u
-        where not exists (select 1 from crypto_machines where user_id = u and published_at is not null)`,
+        where not exists (select 1 from crypto_machines where user_id = u and published_at is not null)
+          or not exists (select 1 from crypto_rows where user_id = u)`,
     );
     return new Set(rows.map(({ userId }) => userId));
   }

@@ -33,9 +33,9 @@ export const noticeRestore = (
     )`;
 };
 
-/** A condition on an event `e`: it is a message of this user of ours that no row of the outbox has sent. */
+/** A condition on an event `e`: it is a message of this user of ours that no row of the outbox has sent, read or not. */
 export const saidUnknown = (sql: Sql, userId: UserId) => sql`
-  e.sender = ${userId} and e.type = 'm.room.message' and e.content ? 'org.clevernet.key'
+  e.sender = ${userId} and e.type in ('m.room.message', 'm.room.encrypted') and e.content ? 'org.clevernet.key'
   and not e.content ?| array['org.clevernet.draft', 'org.clevernet.operation']
   and not exists (select 1 from outbox o where o.key = e.content->>'org.clevernet.key' and o.sender = e.sender)`;
 

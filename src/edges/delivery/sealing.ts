@@ -2,6 +2,7 @@ import type { MatrixClient } from "../../adapters/matrix/client.ts";
 import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Machines } from "../../domain/crypto/machines.ts";
 import { isSecret } from "../../domain/speech/plain-text.ts";
+import type { CryptoMachines } from "../../domain/tables/crypto-machines.ts";
 import type { Outbox, OutboxDraft, OutboxRow } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import type { RoomSecrecy } from "../../domain/tables/secrecy.ts";
@@ -10,6 +11,7 @@ interface SealingParts {
   readonly client: MatrixClient;
   readonly machines: Pick<Machines, "run">;
   readonly outbox: Pick<Outbox, "freeze">;
+  readonly table: Pick<CryptoMachines, "unpublished">;
   readonly rooms: Pick<Rooms, "isEncrypted" | "isUnwritable">;
   readonly secrecyOf: (roomId: RoomId) => Promise<RoomSecrecy>;
 }
@@ -33,6 +35,8 @@ export class Sealing {
   readonly #parts: SealingParts;
   /** Rooms of which the homeserver says itself whether they are encrypted. */
   readonly #asked = new Map<RoomId, boolean>();
+  /** Users who have a device. */
+  readonly #prepared = new Set<UserId>();
 
   constructor(parts: SealingParts) {
     this.#parts = parts;
@@ -41,6 +45,14 @@ export class Sealing {
   /** The homeserver was away: rooms may have become encrypted without our knowing. */
   doubt(): void {
     for (const [roomId, isEncrypted] of this.#asked) if (!isEncrypted) this.#asked.delete(roomId);
+  }
+
+  /** To be called before an agent comes into a room: who is there may write to it at once. */
+  async prepare(userId: UserId): Promise<void> {
+    const { client, machines, table } = this.#parts;
+    if (userId === client.botUserId || this.#prepared.has(userId)) return;
+    if ((await table.unpublished([userId])).size > 0) await machines.run(userId, async () => {});
+    this.#prepared.add(userId);
   }
 
   /** To be asked directly before a row is sent. */

@@ -12,7 +12,7 @@ export interface SendingParts {
   readonly uploads: Uploads;
   /** The device under which a user sends. */
   readonly deviceOf: (userId: UserId) => Promise<string | undefined>;
-  readonly sealing: Pick<Sealing, "wireOf">;
+  readonly sealing: Pick<Sealing, "prepare" | "wireOf">;
 }
 
 /** A row as it is sent. */
@@ -43,6 +43,7 @@ export async function sendRow(
   };
   switch (row.kind) {
     case "join":
+      await sealing.prepare(row.sender);
       await client.join(as, row.roomId);
       return undefined;
     case "leave":

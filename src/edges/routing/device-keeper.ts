@@ -1,6 +1,7 @@
 import type { Leases } from "../../adapters/database/leases.ts";
 import type { Clock } from "../../base/lib/clock.ts";
-import { messageOf } from "../../base/lib/errors.ts";
+import { messageOf, RetryError } from "../../base/lib/errors.ts";
+import type { UserId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import type { AgentDirectory } from "../../domain/agents/agent.ts";
 import type { Machines } from "../../domain/crypto/machines.ts";
@@ -12,7 +13,7 @@ const againAfterMs = 30_000;
 interface DeviceKeeperParts {
   readonly directory: Pick<AgentDirectory, "all">;
   readonly machines: Pick<Machines, "run">;
-  readonly table: Pick<CryptoMachines, "unpublished">;
+  readonly table: Pick<CryptoMachines, "forgetful" | "unpublished">;
   readonly leases: Pick<Leases, "holds" | "onGain">;
   readonly clock: Clock;
   readonly log: Log;
@@ -32,8 +33,13 @@ export class DeviceKeeper {
     this.#parts = parts;
   }
 
-  start(): void {
-    this.#parts.leases.onGain(() => this.nudge());
+  /** Devices that were lost with the database are there again, before anybody is answered; others follow. */
+  async start(): Promise<void> {
+    const { directory, leases, log, table } = this.#parts;
+    leases.onGain(() => this.nudge());
+    const ours = (await directory.all()).map(({ userId }) => userId).filter((userId) => leases.holds(userId));
+    for (const userId of await table.forgetful(ours))
+      await this.#make(userId).catch((error: unknown) => log.warn(`a device is made later: ${messageOf(error)}`));
     this.#working = this.#work();
   }
 
@@ -64,11 +70,20 @@ export class DeviceKeeper {
   }
 
   async #makeAll(): Promise<void> {
-    const { directory, leases, machines, table } = this.#parts;
+    const { directory, leases, table } = this.#parts;
     const ours = (await directory.all()).map(({ userId }) => userId).filter((userId) => leases.holds(userId));
     for (const userId of await table.unpublished(ours)) {
       if (this.#stopped.signal.aborted) return;
-      await machines.run(userId, async () => {});
+      await this.#make(userId);
     }
+  }
+
+  /** One that is of no use is put away at the first attempt, and made at the second. */
+  async #make(userId: UserId): Promise<void> {
+    const open = () => this.#parts.machines.run(userId, async () => {});
+    await open().catch((error: unknown) => {
+      if (error instanceof RetryError) return open();
+      throw error;
+    });
   }
 }

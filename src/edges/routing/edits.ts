@@ -5,12 +5,14 @@ import type { Events, StoredEvent } from "../../domain/tables/events.ts";
 
 /**
  * Gives a message the text of its newest edit. Only edits by the sender of what they edit count.
- * @param read an edit that came encrypted, and whose text is not stored yet
+ * @param now the edit that is judged now: where it came encrypted, its text is not stored yet
  */
-export async function applyEdits(events: Events, original: StoredEvent, read?: StoredEvent): Promise<void> {
+export async function applyEdits(events: Events, original: StoredEvent, now?: StoredEvent): Promise<void> {
   const known = await events.editOf(original);
-  const isNewest = read && isEditOf(read, original) && read.position >= (known?.position ?? 0);
-  const content = (isNewest ? read : known)?.content["m.new_content"];
+  const isRead = now?.encrypted && isEditOf(now, original) && now.position >= (known?.position ?? 0);
+  // Of a redacted one there is no ciphertext any more.
+  const isNewest = isRead && (await events.find(now.eventId))?.content.ciphertext !== undefined;
+  const content = (isNewest ? now : known)?.content["m.new_content"];
   if (!isObject(content)) return;
   // Where the message stands (thread, reply) is the original's business.
   const relation = original.content["m.relates_to"];

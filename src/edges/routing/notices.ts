@@ -70,7 +70,7 @@ export const sealedNotice = ({ reason, roomId, sessionId, userId }: SealedEvent,
     return notice(
       speaker,
       event,
-      "I cannot read what was said here before I came: it was not encrypted for me.",
+      "I cannot read what was said here before I came, or before I got the device that I have now: it was not encrypted for it.",
       digest("early", userId, roomId),
     );
   const withheld = /^withheld: (.*)$/s.exec(reason);

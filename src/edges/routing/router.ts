@@ -40,6 +40,8 @@ export interface RouterParts {
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
   /** The row of the outbox with this key has come back as an event, and is marked as sent. */
   readonly onEcho: (key: string) => void;
+  /** An encrypted event waits for its key. */
+  readonly onSealed: () => void;
   /** A file waits to be fetched. */
   readonly onMedia: () => void;
   /** Something was redacted: its words may be repeated somewhere. */
@@ -249,12 +251,13 @@ export class Router {
 
   /** Tells everybody who goes on with the effects of an event. */
   #tell(event: PendingEvent, room: RoomContext, { membership, effects, woken }: Routed): void {
-    const { judge, onEcho, onGuest, onMedia, onMembership, onOutbox, onRedacted, onWoken } = this.#parts;
+    const { judge, onEcho, onGuest, onMedia, onMembership, onOutbox, onRedacted, onSealed, onWoken } = this.#parts;
     const member = event.stateKey as UserId;
     if (membership !== undefined && judge.kindOf(member) !== "human") onMembership(event.roomId, member, membership);
     else if (membership !== undefined && room.kind !== "chat") onGuest();
     if (effects.echoOf !== undefined) onEcho(effects.echoOf);
     if (effects.outbox?.length) onOutbox(effects.outbox.map((draft) => draft.roomId));
+    if (effects.sealed) onSealed();
     if (effects.media?.state === "pending") onMedia();
     if (event.type === "m.room.redaction" || event.overtaken) onRedacted();
     if (woken.length > 0) onWoken(woken);

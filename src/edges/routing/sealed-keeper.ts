@@ -7,10 +7,12 @@ import type { RoomKey } from "../../domain/crypto/machine.ts";
 import type { Machines } from "../../domain/crypto/machines.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
-import type { Events } from "../../domain/tables/events.ts";
+import type { CryptoMachines } from "../../domain/tables/crypto-machines.ts";
+import type { Events, StoredEvent } from "../../domain/tables/events.ts";
 import type { Outbox } from "../../domain/tables/outbox.ts";
 import type { SealedEvent, SealedEvents } from "../../domain/tables/sealed-events.ts";
 import { sealedNotice } from "./notices.ts";
+import type { KindOf } from "./project.ts";
 
 /** A key may come later than its message; who waits longer is told. */
 const silentSeconds = 10;
@@ -21,7 +23,9 @@ const latestSeconds = 60;
 interface SealedKeeperParts {
   readonly machines: Pick<Machines, "run">;
   readonly sealed: SealedEvents;
-  readonly events: Pick<Events, "find">;
+  readonly events: Pick<Events, "answeredUnknown" | "find">;
+  readonly devices: Pick<CryptoMachines, "find">;
+  readonly kindOf: KindOf;
   readonly outbox: Pick<Outbox, "add">;
   readonly rights: Pick<Rights, "of">;
   readonly leases: Pick<Leases, "holds">;
@@ -81,7 +85,7 @@ export class SealedKeeper {
     const { clock, log } = this.#parts;
     while (!this.#stopped.signal.aborted) {
       const nudged = this.#nudged.promise;
-      let pause: number | undefined = latestSeconds;
+      let pause = latestSeconds;
       try {
         pause = await this.#look();
       } catch (error) {
@@ -90,22 +94,20 @@ export class SealedKeeper {
       const sleeping = new AbortController();
       const ended = AbortSignal.any([sleeping.signal, this.#stopped.signal]);
       // New ones are not worth more haste than those that are waited for.
-      const paused = pause === undefined ? nudged : Promise.race([nudged, clock.sleep(pause * 1_000, ended)]);
-      await paused.catch(() => {});
+      await Promise.race([nudged, clock.sleep(pause * 1_000, ended)]).catch(() => {});
       sleeping.abort();
     }
   }
 
-  /** Returns after how many seconds to look again; undefined where nothing waits. */
-  async #look(): Promise<number | undefined> {
+  /** Returns after how many seconds to look again. */
+  async #look(): Promise<number> {
     const { leases, sealed } = this.#parts;
     await sealed.forgetOld();
     const waiting = (await sealed.waiting()).filter(({ roomId }) => leases.holds(roomId));
     for (const event of waiting) if (event.ageSeconds >= silentSeconds) await this.#tell(event);
     const youngest = new Map(waiting.map(({ userId, ageSeconds }) => [userId, ageSeconds]));
     for (const [userId, age] of youngest) await this.#ask(userId, pauseAfter(age));
-    if (waiting.length === 0) return undefined;
-    return Math.min(...[...youngest.values()].map(pauseAfter), ...this.#untilTold(waiting));
+    return Math.min(latestSeconds, ...[...youngest.values()].map(pauseAfter), ...this.#untilTold(waiting));
   }
 
   #untilTold(waiting: readonly SealedEvent[]): number[] {
@@ -126,15 +128,23 @@ export class SealedKeeper {
 
   /** One notice for each session, by one agent of the room; the outbox knows what was said. */
   async #tell(waiting: SealedEvent): Promise<void> {
-    const { events, onOutbox, outbox, rights } = this.#parts;
+    const { devices, events, onOutbox, outbox, rights } = this.#parts;
     const session = `${waiting.roomId} ${waiting.sessionId}`;
     if (this.#told.has(session)) return;
     const event = await events.find(waiting.eventId);
-    if (event && event.content.ciphertext !== undefined && includesLevel(await rights.of(event.sender), "chat")) {
-      await outbox.add(sealedNotice(waiting, event));
+    if (event && (await this.#isMissed(waiting, event)) && includesLevel(await rights.of(event.sender), "chat")) {
+      const isOlder = event.sentAt < ((await devices.find(waiting.userId))?.publishedAt ?? event.sentAt);
+      await outbox.add(sealedNotice(isOlder ? { ...waiting, reason: "early" } : waiting, event));
       onOutbox([waiting.roomId]);
     }
     this.#told.add(session);
+  }
+
+  /** A person's message that was not redacted, and not answered in a way that the database does not remember. */
+  async #isMissed({ userId }: SealedEvent, event: StoredEvent): Promise<boolean> {
+    const { events, kindOf } = this.#parts;
+    if (event.content.ciphertext === undefined || kindOf(event.sender) !== "human") return false;
+    return !(await events.answeredUnknown({ userId }, event));
   }
 }
 

@@ -22,8 +22,8 @@ export interface UnsealingParts {
   readonly serverName: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** An event is to be kept until its key comes. */
-  readonly onSealed: () => void;
+  /** Told of each event: `read`, `unreadable`, or why its key is not there. */
+  readonly onUnsealed: (outcome: string) => void;
 }
 
 /** An event as it is to be judged, and what follows from its having been encrypted. */
@@ -46,7 +46,7 @@ export class Unsealing {
     if (event.type !== "m.room.encrypted" || event.stateKey !== null) return { event, effects: {} };
     const sessionId = sessionOf(event);
     // What was redacted says nothing, and is waited for no more.
-    if (sessionId === undefined) return unreadable(event);
+    if (sessionId === undefined) return this.#unreadable(event);
     let found: { readonly userId: UserId; readonly unsealed: Unsealed } | undefined;
     for (const userId of this.#readersOf(event, room)) {
       const unsealed = await this.#ask(userId, event);
@@ -54,9 +54,9 @@ export class Unsealing {
       else found = { userId, unsealed };
       if (unsealed.state === "read") return this.#read(event, unsealed);
     }
-    if (found?.unsealed.state !== "sealed") return unreadable(event);
+    if (found?.unsealed.state !== "sealed") return this.#unreadable(event);
     const { userId, unsealed } = found;
-    this.#parts.onSealed();
+    this.#parts.onUnsealed(unsealed.reason);
     const reason = unsealed.reason === "withheld" ? `withheld: ${unsealed.said ?? ""}` : unsealed.reason;
     return { event, effects: { sealed: { sessionId, userId, reason } } };
   }
@@ -99,13 +99,17 @@ export class Unsealing {
 
   async #read(event: PendingEvent, { content, type }: Unsealed & { state: "read" }): Promise<Opened> {
     const cipher = digest(String(event.content.ciphertext));
-    if (await this.#parts.sealed.isRepeated(cipher, event.eventId)) return unreadable(event);
+    if (await this.#parts.sealed.isRepeated(cipher, event.eventId)) return this.#unreadable(event);
     const replaces = editTarget({ type, content }) ?? null;
+    this.#parts.onUnsealed("read");
     return {
-      event: { ...event, type, content, replaces },
+      event: { ...event, type, content, replaces, encrypted: true },
       effects: { unsealed: { type, content: content as never, replaces, cipher } },
     };
   }
-}
 
-const unreadable = (event: PendingEvent): Opened => ({ event, effects: { unreadable: true } });
+  #unreadable(event: PendingEvent): Opened {
+    this.#parts.onUnsealed("unreadable");
+    return { event, effects: { unreadable: true } };
+  }
+}

@@ -1,5 +1,7 @@
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
+import { type Notifier, nobodyElse } from "../../../src/adapters/database/notify.ts";
+import { systemClock } from "../../../src/base/lib/clock.ts";
 import { RetryError } from "../../../src/base/lib/errors.ts";
 import type { RoomId, UserId } from "../../../src/base/lib/ids.ts";
 import type { RoomKey } from "../../../src/domain/crypto/machine.ts";
@@ -13,7 +15,9 @@ import { addAgent, newEventId, newRoom } from "../../support/rows.ts";
 const log = pino({ level: "silent" });
 const encryption = { algorithm: "m.megolm.v1.aes-sha2" };
 
-const nobodyHears: ConstructorParameters<typeof Machines>[0]["onRenewed"] = () => {};
+type Parts = ConstructorParameters<typeof Machines>[0];
+const deaf = { onKeys() {}, onRenewed() {}, onShared() {}, onCommitted() {} };
+const alone = { log, most: 200, session: "one", notifier: nobodyElse, clock: systemClock };
 
 /** Numbers that look random, the same for the same seed. */
 const numbers = (seed: number) => () => {
@@ -22,10 +26,8 @@ const numbers = (seed: number) => () => {
 };
 
 onEachDatabase((database) => {
-  const open = (
-    server: KeyServer,
-    { onKeys = (_: readonly RoomKey[]) => {}, most = 200, onRenewed = nobodyHears } = {},
-  ) => new Machines({ database: database(), log, most, client: server.client, onKeys, onRenewed });
+  const open = ({ client }: KeyServer, parts: Partial<Parts> = {}) =>
+    new Machines({ ...alone, database: database(), client, ...deaf, ...parts });
   const room = (roomId: RoomId, readers: readonly UserId[]) => ({
     roomId,
     readers,
@@ -142,6 +144,60 @@ onEachDatabase((database) => {
     // Asked as everybody asks, it takes the device over.
     expect(await say(first, one, room(roomId, [one]), "again")).toHaveProperty("ciphertext");
     await Promise.all([first.close(), second.close()]);
+  });
+
+  describe("two processes", () => {
+    /** Processes that live, and hear each other. */
+    const processes = async (server: KeyServer) => {
+      const hearers: ((users: readonly string[] | undefined) => void)[] = [];
+      const notifier: Notifier = {
+        tell: (_topic, about) => void setImmediate(() => hearers.map((hear) => hear(about))),
+        on: (_topic, hear) => hearers.push(hear),
+        close: async () => {},
+      };
+      const start = async (name: string) => {
+        await database().sql`
+          insert into processes (name, session, until) values (${name}, ${name}, now() + interval '10 s')
+          on conflict (name) do update set until = excluded.until`;
+        return open(server, { session: name, notifier });
+      };
+      return Promise.all([start("first"), start("second")]);
+    };
+
+    it("who write by turns write all, and nothing with one key", async () => {
+      const { one, other, roomId } = await pair();
+      const both = await processes(new KeyServer());
+      const place = room(roomId, [one, other]);
+      await both[0].run(other, async () => {});
+      const seen = new Set<unknown>();
+      for (let n = 0; n < 6; n++) {
+        const sealed = await Promise.all(both.map((machines, at) => say(machines, one, place, `${n} ${at}`)));
+        for (const { ciphertext } of sealed) seen.add(ciphertext);
+        for (const [at, content] of sealed.entries())
+          expect(await read(both[at] ?? both[0], other, one, roomId, content)).toMatchObject({ state: "read" });
+      }
+      expect(seen.size).toBe(12);
+      await Promise.all(both.map((machines) => machines.close()));
+    });
+
+    it("a device is not taken from one that lives and is at work with it", async () => {
+      const { one } = await pair();
+      const [first, second] = await processes(new KeyServer());
+      const ended: string[] = [];
+      const working = Promise.withResolvers<void>();
+      const begun = Promise.withResolvers<void>();
+      const long = first.run(one, async () => {
+        begun.resolve();
+        await working.promise;
+        ended.push("first");
+      });
+      await begun.promise;
+      const waiting = second.run(one, async () => ended.push("second"));
+      setTimeout(() => working.resolve(), 300);
+      await Promise.all([long, waiting]);
+      expect(ended).toEqual(["first", "second"]);
+      await Promise.all([first.close(), second.close()]);
+    });
   });
 
   it("no more than the limit are open, the longest unused closed first", async () => {

@@ -84,6 +84,7 @@ onEachDatabase((database) => {
       onOutbox: () => {},
       onEcho: () => {},
       onMedia: () => {},
+      onSealed: () => {},
       onGuest: () => {},
       onRedacted: () => {},
       onMembership: () => {},
