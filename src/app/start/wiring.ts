@@ -220,12 +220,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     throttle: new Throttle(() => live.current.limits, clock),
     bot: controlRoom,
   });
-  const mediaKeeper = new MediaKeeper({
-    ...mind,
-    client,
-    uploads,
-    maxMegabytes: config.media.maxMegabytes,
-  });
+  const mediaKeeper = new MediaKeeper({ ...mind, client, uploads, maxMegabytes: config.media.maxMegabytes });
   const [marks, writtenFiles] = [new RedactionMarks(database), new WrittenFiles(database)];
   const redactionKeeper = new RedactionKeeper({ ...shared, events, outbox, marks, files: writtenFiles });
   const router = new Router({
