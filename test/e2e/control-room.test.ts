@@ -261,7 +261,7 @@ describe("the control room", () => {
       await command("!agent pause helper");
       const ended = await admin.waitForMessage(room, ({ content }) => "m.new_content" in content);
       expect(ended.body).toContain(`stopped by ${admin.id}`);
-      expect(await command("!operations 1")).toContain("🛑 interrupted helper: FS_Delete");
+      expect(await command("!operations 1")).toMatch(/🛑 interrupted, helper in `.*`: Delete `none.md`/);
       await command("!agent resume helper");
       await admin.react(room, card.id, "✅");
       await expectPong(room, admin);

@@ -39,7 +39,7 @@ export const logWindows = (log: Element, shown: readonly Element[] = []): Elemen
   });
   return [...Map.groupBy(sources, ([source]) => source)].map(([src, lines]) => ({
     name: "window",
-    attributes: { windowId: `log of ${src}`, srcType: "chatHistory", src, contentType: "text/lmml" },
+    attributes: { windowId: `log of ${src}`, srcType: "chatHistory", src, contentType: "text/lmml", system: true },
     children: [{ name: "content", attributes: {}, children: lines.map(([, line]) => line) }],
   }));
 };

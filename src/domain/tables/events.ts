@@ -2,7 +2,7 @@ import type { Database, Json, Sql } from "../../adapters/database/connection.ts"
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Media } from "./media.ts";
 import { type EventWords, type Redacted, redactEvent, wordsOf } from "./redact-event.ts";
-import { saidUnknown } from "./restores.ts";
+import { answersUnknown } from "./restores.ts";
 
 /** How an event came to us: pushed by the homeserver, found by a sweep, or read when an agent joined. */
 export type EventSource = "push" | "sweep" | "history";
@@ -175,10 +175,7 @@ export class Events {
     return rows.length > 0 || this.answeredUnknown(agent, event);
   }
 
-  /**
-   * Whether `agent` has spoken behind the event in a way that this database does not remember: it is an older copy that
-   * goes on. Drafts and questions to people are no answers.
-   */
+  /** Whether `agent` has answered the event in a way that this database does not remember: it is an older copy that goes on. */
   async answeredUnknown(
     { userId }: Pick<Speaker, "userId">,
     event: Pick<StoredEvent, "position" | "roomId">,
@@ -186,7 +183,7 @@ export class Events {
     const rows = await this.#database.run(
       (sql) => sql`
         with later as (${laterThan(sql, event)})
-        select 1 from later e where ${saidUnknown(sql, userId)}
+        select 1 from later e where ${answersUnknown(sql, userId, event.position)}
         limit 1`,
     );
     return rows.length > 0;

@@ -1,5 +1,6 @@
-import type { Database, Sql } from "../../adapters/database/connection.ts";
-import type { RoomId, UserId } from "../../base/lib/ids.ts";
+import type { Database, Fragment, Json, Sql } from "../../adapters/database/connection.ts";
+import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
+import type { OutboxDraft } from "./outbox.ts";
 
 /** Operations between the making of a copy and its return; of those that people were asked about, the numbers are read. */
 const numbersLeftOut = 1_000;
@@ -33,15 +34,36 @@ export const noticeRestore = (
     )`;
 };
 
-/** A condition on an event `e`: it is a message of this user of ours that no row of the outbox has sent, read or not. */
-export const saidUnknown = (sql: Sql, userId: UserId) => sql`
-  e.sender = ${userId} and e.type in ('m.room.message', 'm.room.encrypted') and e.content ? 'org.clevernet.key'
-  and not e.content ?| array['org.clevernet.draft', 'org.clevernet.operation']
-  and not exists (select 1 from outbox o where o.key = e.content->>'org.clevernet.key' and o.sender = e.sender)`;
+/** Field of a message by which the bridge knows up to which event of its room it answers. */
+const answersUntil = "org.clevernet.answers_until";
+
+/** Marks what a turn says in its room with the last event that it was woken for. */
+export const markAnswers = (
+  drafts: readonly OutboxDraft[],
+  { roomId }: { readonly roomId: RoomId },
+  until: EventId | undefined,
+): readonly OutboxDraft[] =>
+  until === undefined
+    ? drafts
+    : drafts.map((draft) =>
+        draft.kind === "message" && draft.roomId === roomId
+          ? { ...draft, content: { ...(draft.content as Readonly<Record<string, Json>>), [answersUntil]: until } }
+          : draft,
+      );
 
 /**
- * True if the agent has spoken in a turn's room, behind what the turn is about, in a way that this database does not
- * remember: it is an older copy that goes on.
+ * A condition on an event `e`: it is a message of this user of ours, read or not, that no row of the outbox has sent, and
+ * that answers what was said up to this place or a later one.
+ */
+export const answersUnknown = (sql: Sql, userId: UserId, position: Fragment | number) => sql`
+  e.sender = ${userId} and e.type in ('m.room.message', 'm.room.encrypted') and e.content ? ${answersUntil}
+  and not exists (select 1 from outbox o where o.key = e.content->>'org.clevernet.key' and o.sender = e.sender)
+  and exists (select 1 from events u where u.event_id = e.content->>${answersUntil} and u.room_id = e.room_id
+    and u.position >= ${position})`;
+
+/**
+ * True if the agent has answered what a turn is about in a way that this database does not remember: it is an older copy
+ * that goes on.
  */
 export async function wasAnswered(
   database: Database,
@@ -56,7 +78,7 @@ export async function wasAnswered(
         select e.* from cause, events e where room_id = ${roomId} and e.position > cause.place and shown
         union all select e.* from cause, events e where room_id = ${roomId} and e.position > cause.place and not shown
       )
-      select 1 from later e where ${saidUnknown(sql, userId)} limit 1`,
+      select 1 from later e where ${answersUnknown(sql, userId, sql`(select place from cause)`)} limit 1`,
   );
   return rows.length > 0;
 }

@@ -9,7 +9,7 @@ export const tool = defineTool({
   examples: ["notes.md", "--recursive old"],
   topic: "files",
   description: "Deletes a file. It can be restored for 7 days.",
-  wording: ({ recursive }) => (recursive ? "Delete {path} with everything in it" : "Delete {path}"),
+  wording: ({ recursive }) => (recursive ? "Delete {path} {recursive:with everything in it}" : "Delete {path}"),
   kind: "delete",
   sendsTo: ({ path }, { files }) => files.placeElsewhere(path),
   repeatable: true,

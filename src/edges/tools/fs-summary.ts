@@ -17,7 +17,7 @@ export const tool = defineTool({
   description:
     "Summarises a text file, up to 64,000 characters of it. Show people the summary, and ask whether to keep it as knowledge.",
   help: "Summarises a text file, up to 64,000 characters of it. With --keep the agent keeps the summary as knowledge.",
-  wording: ({ keep }) => (keep ? "Summarise {path}, and keep it as knowledge" : "Summarise {path}"),
+  wording: ({ keep }) => (keep ? "Summarise {path}, {keep:and keep that as knowledge}" : "Summarise {path}"),
   kind: async ({ keep }) => (keep ? "create" : "read"),
   beside: ({ keep }) => !keep,
   carries: ({ path }) => path,

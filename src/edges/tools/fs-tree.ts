@@ -32,6 +32,7 @@ export const tool = defineTool({
   async run({ path, depth }, { agent, files, roomId }) {
     const folder = path === undefined ? folderHere(agent.name, roomId) : parsePath(path);
     const tree = treeOf(await files.list(formatPath(folder)), folder.path, depth, linesMax);
-    return { result: `${files.named(folder)}\n${tree === "" ? "[nothing here]" : tree}`, verbatim: true };
+    const name = files.named(folder);
+    return { result: `${name === "." ? "" : `${name}\n`}${tree === "" ? "[nothing here]" : tree}`, verbatim: true };
   },
 });

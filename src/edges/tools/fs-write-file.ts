@@ -12,7 +12,7 @@ export const tool = defineTool({
   description:
     "Writes a text file: makes it, replaces what is there, or appends. What was there can be restored for 7 days.",
   wording: ({ append }, kind) =>
-    append ? "Add to the file {path}" : kind === "update" ? "Overwrite {path}" : "Write {path}",
+    append ? "{append:Add to the file} {path}" : kind === "update" ? "Overwrite {path}" : "Write {path}",
   kind: async ({ path }, { files }) => ((await files.exists(path)) ? "update" : "create"),
   own: ({ path }, { files }) => files.isScratchpad(path),
   sendsTo: ({ path }, { files }) => files.placeElsewhere(path),
@@ -23,7 +23,7 @@ export const tool = defineTool({
     version: z
       .int32()
       .min(0)
-      .describe("The version you read: where it is another by now, nothing is written")
+      .describe("The version that was read: where it is another by now, nothing is written")
       .optional(),
     path: z
       .string()

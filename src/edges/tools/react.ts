@@ -18,7 +18,7 @@ export const tool = defineTool({
   topic: "speaking",
   description: "Answers to a message with a single sign, such as 👍, which people see below it.",
   help: "Has the agent answer a message with a single sign, such as 👍, which stands below it.",
-  wording: ({ roomId }) => (roomId === undefined ? "React with {key}" : "React with {key} in the room {roomId}"),
+  wording: ({ roomId }) => (roomId === undefined ? "React with {key}" : "React with {key} in {roomId}"),
   kind: "create",
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,
   repeatable: true,

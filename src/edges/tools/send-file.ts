@@ -14,7 +14,7 @@ export const tool = defineTool({
   topic: "speaking",
   description: "Sends a file into a room, where people see or hear it.",
   help: "Has the agent send one of its files into a room: an image, audio, a video, or any other file.",
-  wording: ({ roomId }) => (roomId === undefined ? "Send {path}" : "Send {path} to the room {roomId}"),
+  wording: ({ roomId }) => (roomId === undefined ? "Send {path}" : "Send {path} to {roomId}"),
   kind: "create",
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,
   carries: ({ path }) => path,

@@ -14,7 +14,7 @@ export const tool = defineTool({
   topic: "speaking",
   description: "Says something in a room, in Markdown. This is how people and other agents hear you.",
   help: "Has the agent say something in a room, in Markdown.",
-  wording: ({ roomId }) => (roomId === undefined ? "Say something" : "Say something in the room {roomId}"),
+  wording: ({ roomId }) => (roomId === undefined ? "Say {content}" : "Say {content} in {roomId}"),
   kind: "create",
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,
   repeatable: true,

@@ -9,7 +9,7 @@ export const tool = defineTool({
   examples: ["file_3 scroll 20", "search_4 query What does it say about the deadline?"],
   topic: "files",
   description:
-    "scroll: by `argument` lines, below 0 up; without it to the next page. goto: a line, or end. resize: to so many lines. maximize: all that fits. minimize: its name only. pin: it stays open. query: another model answers the question about the whole content.",
+    "Moves or changes a window. scroll: by `argument` lines, below 0 up; without it to the next page. goto: a line, or end. resize: to so many lines. maximize: all that fits. minimize: its name only. pin: it stays open. query: another model answers the question about the whole content.",
   help: "Does something with a window on the agent's desk: scroll (by lines; without a number to the next page), goto (a line, or end), resize (to a number of lines), maximize (all of it, as far as it fits), minimize (its name only), restore, pin (stays open), unpin, refresh, query (another model answers a question about the whole content), close.",
   kind: "read",
   beside: false,

@@ -144,7 +144,7 @@ async function placeOf(
 }
 
 /** Names of rooms that have one. */
-async function namesOf(roomIds: readonly string[], rooms: Pick<Rooms, "context">): Promise<Map<string, string>> {
+export async function namesOf(roomIds: readonly string[], rooms: Pick<Rooms, "context">): Promise<Map<string, string>> {
   const found = roomIds.map(async (roomId) => {
     const name = (await rooms.context(roomId as RoomId)).state["m.room.name"]?.name;
     return typeof name === "string" && name.trim() !== "" ? [[roomId, name] as const] : [];

@@ -126,7 +126,7 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly help?: string;
   /**
    * A call in the words in which a person would ask for it, such as `Delete {path}`, with fields of the input; there must be
-   * a value for each.
+   * a value for each. `{field:words}` says by these words that a field is true.
    */
   readonly wording?: string | ((input: z.output<z.ZodObject<Shape>>, kind: OperationKind) => string);
   /** The part of `!help` in which the command stands. */

@@ -1,5 +1,7 @@
+import { UserError } from "../../base/lib/errors.ts";
+import { HOME } from "../../base/lib/ids.ts";
 import { isRoomId } from "../../base/lib/matrix-id.ts";
-import { folderHere, rootOf, shownIn } from "../../domain/files/path.ts";
+import { type FilePath, folderHere, formatPath, parsePath, rootOf, shownIn } from "../../domain/files/path.ts";
 import type { Operation } from "../../domain/tables/operations.ts";
 import { lineOf, quoted } from "./shown-text.ts";
 import type { AnyTool } from "./tool.ts";
@@ -16,26 +18,28 @@ export interface Wording {
   readonly said: ReadonlySet<string>;
 }
 
+/** Where a wording is read. */
+interface WordingPlace {
+  /** In the conversation's room: its paths are shown without it. */
+  readonly isHere: boolean;
+  /** Of other rooms, by their ids. */
+  readonly names?: ReadonlyMap<string, string>;
+}
+
 /** The rooms that a call names, but for its own. */
 export function roomsIn({ input, roomId }: Pick<Call, "input" | "roomId">, tool: AnyTool | undefined): string[] {
   const fields = Object.entries(input as Record<string, unknown>);
   const named = fields.flatMap(([field, value]) => {
     if (typeof value !== "string") return [];
-    return field === "roomId" ? value : tool?.paths?.includes(field) ? rootOf(partsOf(value)) : [];
+    return field === "roomId" ? value : tool?.paths?.includes(field) ? rootOf(fileOf(value) ?? { path: "" }) : [];
   });
   return [...new Set(named.filter((id) => isRoomId(id) && id !== roomId))];
 }
 
 /**
  * Words a call for people.
- * @param isHere whether they read it in the conversation's room: its paths are then shown without it
- * @param names of other rooms, by their ids
  */
-export function wordingOf(
-  call: Call,
-  tool: AnyTool | undefined,
-  { isHere, names = new Map() }: { readonly isHere: boolean; readonly names?: ReadonlyMap<string, string> },
-): Wording {
+export function wordingOf(call: Call, tool: AnyTool | undefined, { isHere, names = new Map() }: WordingPlace): Wording {
   const input = call.input as Readonly<Record<string, unknown>>;
   const template = typeof tool?.wording === "function" ? tool.wording(input, call.kind) : tool?.wording;
   if (template === undefined) return { text: `Use ${quoted(call.tool)}`, said: new Set() };
@@ -48,20 +52,45 @@ export function wordingOf(
       return quoted(json, valueMost);
     }
     const isPath = tool?.paths?.includes(field) === true;
-    const name = names.get(isPath ? rootOf(partsOf(value)) : value);
-    if (name !== undefined && isPath)
-      return `${quoted(value.split("/").slice(2).join("/"), valueMost)} of ${quoted(name)}`;
-    if (name !== undefined && field === "roomId") return quoted(name);
+    if (isPath) return pathText(call, value, { isHere, names, said: () => said.add(field) });
+    const name = names.get(value);
+    if (name !== undefined && field === "roomId") return `the room ${quoted(name)}`;
     if (lineOf(value, valueMost) === value) said.add(field);
-    const shown = isPath && isHere ? shownIn(folderHere(call.agent, call.roomId), partsOf(value)) : value;
-    return quoted(shown, valueMost);
+    if (field === "roomId") return value === call.roomId && isHere ? "this room" : `the room ${quoted(value)}`;
+    return quoted(value, valueMost);
   };
-  const text = template.replace(/\{(\w+)\}/g, (_, field: string) => fill(field));
+  const text = template.replace(/\{(\w+)(?::([^}]*))?\}/g, (_, field: string, words?: string) => {
+    if (words === undefined) return fill(field);
+    if (input[field] === true) said.add(field);
+    return words;
+  });
   return { text, said };
 }
 
-/** A path from its share on, taken apart as it is written. */
-const partsOf = (path: string) => {
-  const colon = path.indexOf(":");
-  return { share: path.slice(0, Math.max(colon, 0)), path: path.slice(colon + 1) };
-};
+interface PathReader extends WordingPlace {
+  /** The path is told exactly as it is written. */
+  readonly said: () => void;
+}
+
+function pathText({ agent, roomId }: Call, written: string, { isHere, names = new Map(), said }: PathReader): string {
+  const file = fileOf(written);
+  if (file === undefined) return quoted(written, valueMost);
+  const name = names.get(rootOf(file));
+  const [, , ...below] = file.path.split("/");
+  if (name !== undefined && below.length === 0) return `all files of the room ${quoted(name)}`;
+  if (name !== undefined) return `${quoted(below.join("/"), valueMost)} of the room ${quoted(name)}`;
+  const whole = formatPath(file);
+  const shown = isHere ? shownIn(folderHere(agent, roomId), file) : whole;
+  if (whole === written && lineOf(whole, valueMost) === whole) said();
+  return shown === "." ? `all files of ${roomId === HOME ? "my own" : "this room"}` : quoted(shown, valueMost);
+}
+
+/** Undefined for what is no path: it is refused when it is used. */
+function fileOf(path: string): FilePath | undefined {
+  try {
+    return parsePath(path);
+  } catch (error) {
+    if (error instanceof UserError) return undefined;
+    throw error;
+  }
+}

@@ -2,7 +2,7 @@ import { agentName } from "../../adapters/matrix/message.ts";
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { splitUserId } from "../../base/lib/matrix-id.ts";
 import { memo, memoEach } from "../../base/lib/memo.ts";
-import type { Element } from "../../base/lmml/element.ts";
+import { type Element, element } from "../../base/lmml/element.ts";
 import { leanEntry } from "../../base/prompt/lean.ts";
 import { beginning } from "../../base/prompt/measure.ts";
 import type { LogEntry } from "../../base/prompt/types.ts";
@@ -46,9 +46,9 @@ export function logItems(
       .filter(({ eventId, shownAt }) => !fresh.has(eventId) && isPast(shownAt))
       .map((event) => ({ position: event.position, arrivedAt: event.shownAt, entry: entryOf(event, reading) })),
     ...ephemeris.flatMap(({ id, at }, index) => {
-      const element = thoughts[index];
-      if (!element || !isPast(at) || isSaid(element)) return [];
-      return [{ position: id, arrivedAt: at, entry: thoughtEntry(element) }];
+      const thought = thoughts[index];
+      if (!thought || !isPast(at) || isSaid(thought)) return [];
+      return [{ position: id, arrivedAt: at, entry: thoughtEntry(thought) }];
     }),
   ];
 }
@@ -63,11 +63,11 @@ const entryOf = (event: SeenEvent, { self, botUserId, prefix }: Reading): LogEnt
 const lineChars = 80;
 
 const firstLine = (entry: LogEntry): LogEntry => {
-  const { element } = entry;
-  const text = String(element.children).trim();
+  const { element: shown } = entry;
+  const text = String(shown.children).trim();
   const line = beginning(text.split("\n", 1)[0] ?? "", lineChars);
   if (line === text) return entry;
-  return { ...entry, element: { ...element, attributes: { ...element.attributes, truncated: true }, children: line } };
+  return { ...entry, element: { ...shown, attributes: { ...shown.attributes, truncated: true }, children: line } };
 };
 
 const answerLine = memo(
@@ -85,13 +85,21 @@ const commandLine = memoEach((entry: LogEntry, prefix: string): LogEntry => {
   return isCommand ? firstLine(entry) : entry;
 });
 
-const thoughtEntry = memo((element: Element): LogEntry => {
-  const { timestamp, sent: _, roomId, ...attributes } = element.attributes;
+/** What a call has sent stands in the call: of its result, that it was sent. */
+const leanResult = (whole: Element): Element => {
+  const [result] = typeof whole.children === "string" ? [] : whole.children;
+  const [sent] = result === undefined || typeof result.children === "string" ? [] : result.children;
+  if (whole.name !== "functionResult" || sent?.attributes.sent !== true) return whole;
+  return { ...whole, children: [element("result", {}, "sent")] };
+};
+
+const thoughtEntry = memo((whole: Element): LogEntry => {
+  const { timestamp, sent: _, roomId, ...attributes } = whole.attributes;
   const at = new Date(String(timestamp));
-  const isThought = element.name === "thought";
+  const place = whole.name === "thought" || roomId === undefined ? {} : { roomId };
   return {
     source: "ephemeris",
     at: Number.isNaN(at.getTime()) ? undefined : at,
-    element: { ...element, attributes: isThought || roomId === undefined ? attributes : { roomId, ...attributes } },
+    element: { ...leanResult(whole), attributes: { ...place, ...attributes } },
   };
 });

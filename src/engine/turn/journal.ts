@@ -1,10 +1,11 @@
 import type { Json } from "../../adapters/database/connection.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import { RetryError } from "../../base/lib/errors.ts";
-import type { Conversation } from "../../base/lib/ids.ts";
+import type { Conversation, EventId } from "../../base/lib/ids.ts";
 import type { OperationRecord } from "../../domain/tables/operation-record.ts";
 import type { Queued } from "../../domain/tables/outbox.ts";
 import type { PendingRender } from "../../domain/tables/renders.ts";
+import { markAnswers } from "../../domain/tables/restores.ts";
 import { RequestChanged, type Step, type StepCommit, Unheard } from "../../domain/tables/steps.ts";
 import type { Turn, Turns } from "../../domain/tables/turns.ts";
 import { SomebodyCame } from "./interruption.ts";
@@ -27,6 +28,8 @@ export class Journal {
   /** Resolves once all before a step are written, where several are worked on at once. */
   readonly #reached = new Map<number, Promise<void>>();
   #next = 0;
+  /** Last event that the turn was woken for. */
+  #answersUntil: EventId | undefined;
 
   /** `onQueued` is told what a step has to send, once it is written; `signal`: nobody waits for that any more. */
   constructor(
@@ -98,6 +101,11 @@ export class Journal {
     return this.#turns.begin(this.#turn, n, name, operation);
   }
 
+  /** What the steps say from now on answers the turn's room up to this event. */
+  answer(until: EventId | undefined): void {
+    this.#answersUntil = until ?? this.#answersUntil;
+  }
+
   /** Keeps a finished step to be written with the next one, where nothing is done between the two. */
   hold(step: JournalEntry): void {
     this.#held.push(step);
@@ -130,7 +138,12 @@ export class Journal {
   }
 
   async #commit(entries: readonly JournalEntry[], writtenAs = asWritten): Promise<Conversation[]> {
-    const write = async () => this.#turns.commit(this.#turn, ...(await Promise.all(entries.map(writtenAs))));
+    const steps = async () =>
+      (await Promise.all(entries.map(writtenAs))).map((step) => ({
+        ...step,
+        ...(step.outbox && { outbox: markAnswers(step.outbox, this.#turn, this.#answersUntil) }),
+      }));
+    const write = async () => this.#turns.commit(this.#turn, ...(await steps()));
     const { queued, waiting } = await this.#insist(write);
     if (queued) this.#onQueued(queued);
     return waiting;

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { guideTitle } from "../../../src/base/prompt/chat-interface.ts";
+import { functionCall } from "../../../src/base/prompt/ephemeris.ts";
 import { layout as layoutAs } from "../../../src/base/prompt/layout.ts";
 import type { World } from "../../../src/base/prompt/types.ts";
 import { busyWorld, exampleWorld } from "../../base/prompt/worlds.ts";
@@ -34,7 +35,8 @@ test("every name in the guide stands in what an agent is shown", () => {
     windows: [window],
     agent: { ...busyWorld.agent, persona: exampleWorld.agent.persona, mode: "create" },
   });
-  const lean = layoutAs({ ...busyWorld, log: { entries: [], leftOut: new Set() } }, "cacheable").user;
+  const turn = { ...busyWorld.turn, entries: [functionCall("c2", "compute_k3f9", {}, 17)] };
+  const lean = layoutAs({ ...busyWorld, turn, log: { entries: [], leftOut: new Set() } }, "cacheable").user;
   const cut = layout({ ...busyWorld, ephemeris: [], charsMax: 4_000, guides: [{ title: "t", text: guide.repeat(3) }] });
   const shown = `${system}${user}${lean}${cut.system} room_ timer content ‹U+202E›`;
   const names = [...guide.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name);

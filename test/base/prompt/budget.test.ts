@@ -77,6 +77,22 @@ describe("what defines the agent, and what is new", () => {
     );
   });
 
+  test("nothing is cut for what stands below it beyond half of what both could have", () => {
+    const work = ["turn", "todos", "windows", "scratchpad"] as const;
+    fc.assert(
+      fc.property(anyBudget, (budget) => {
+        const log = logRoom(budget);
+        const given = divide(budget, log);
+        const sumOf = (names: readonly (keyof Allotment)[]) => names.reduce((total, name) => total + given[name], 0);
+        const isCut = (names: readonly (keyof Allotment)[]) => names.some((name) => given[name] < budget.wanted[name]);
+        const below = sumOf(Object.keys(past) as (keyof Allotment)[]) + log;
+        if (isCut(news)) expect(below).toBe(0);
+        if (isCut(work)) expect(below).toBeLessThanOrEqual(sumOf(work) + 1);
+        if (isCut(["unread", "rooms"])) expect(log).toBeLessThanOrEqual(below - log + 1);
+      }),
+    );
+  });
+
   test("leaves no room to the log while anything new is cut", () => {
     fc.assert(
       fc.property(anyBudget, (budget) => {

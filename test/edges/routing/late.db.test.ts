@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { EventId } from "../../../src/base/lib/ids.ts";
 import { Events } from "../../../src/domain/tables/events.ts";
 import { Outbox } from "../../../src/domain/tables/outbox.ts";
 import { Rooms } from "../../../src/domain/tables/rooms.ts";
@@ -10,18 +11,25 @@ import { addAgent, newKey, newRoom, newUser, setMember, storeEvent } from "../..
 const start = new Date("2026-01-02T12:00:00Z");
 const [before, after] = [new Date("2026-01-02T11:00:00Z"), new Date("2026-01-02T13:00:00Z")];
 
+/** Has the agent say something that only the homeserver knows, in answer to what was said up to this event. */
+type Say = (key: string, until?: EventId) => Promise<unknown>;
+
 onEachDatabase((database) => {
   /** A room with an agent; `hidden` is what the homeserver has of it beside what was pushed. */
-  const scene = async (hidden: (room: { say(key: string): Promise<unknown> }) => Promise<unknown>) => {
+  const scene = async (hidden: (room: { say: Say }) => Promise<unknown>) => {
     const agent = await addAgent(database());
     const roomId = newRoom();
     await setMember(database(), roomId, agent.userId, "join");
     const events = new Events(database());
     const outbox = new Outbox(database());
-    const say = (key: string) =>
+    const say: Say = (key, until) =>
       storeEvent(
         database(),
-        { roomId, sender: agent.userId, content: { msgtype: "m.text", body: "yes", "org.clevernet.key": key } },
+        {
+          roomId,
+          sender: agent.userId,
+          content: { "org.clevernet.key": key, "org.clevernet.answers_until": until ?? null },
+        },
         "sweep",
       );
     let reads = 0;
@@ -46,9 +54,19 @@ onEachDatabase((database) => {
   };
 
   describe("a pushed message from before the start", () => {
-    it("is late where an answer that we know nothing of stands behind it", async () => {
-      const { ask, isLate } = await scene(({ say }) => say(newKey()));
-      expect(await isLate(await ask(before))).toBe(true);
+    it("is late where it has an answer that we know nothing of", async () => {
+      const asked: EventId[] = [];
+      const { ask, isLate } = await scene(({ say }) => say(newKey(), asked[0]));
+      const event = await ask(before);
+      asked.push(event.eventId);
+      expect(await isLate(event)).toBe(true);
+    });
+
+    it("is answered where what the agent said behind it answers something earlier", async () => {
+      const asked: EventId[] = [];
+      const { ask, isLate } = await scene(({ say }) => say(newKey(), asked[0]));
+      asked.push((await ask(before)).eventId);
+      expect(await isLate(await ask(before))).toBe(false);
     });
 
     it("is answered where none does", async () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { UserError } from "../../../src/base/lib/errors.ts";
 import { setsTold, toolSets } from "../../../src/domain/agents/settings.ts";
 import type { AnyCommand } from "../../../src/engine/control/define-command.ts";
-import { type FieldSchema, formOf, readInput } from "../../../src/engine/operations/arguments.ts";
+import { type FieldSchema, formOf, readInput, toldForm } from "../../../src/engine/operations/arguments.ts";
 import {
   type Commandable,
   commandOf,
@@ -81,11 +81,13 @@ describe.each(tools)("$name", ({ file, tool }) => {
   it("says it to people, too: not as if they were the agent", () => {
     const speaksToModel = /\byou(?:rs?)?\b/i;
     if (speaksToModel.test(tool.description)) expect(tool.help).toMatch(/^[A-Z].{15,}\.$/s);
-    for (const [name, { description }] of Object.entries(formOf(tool.input).fields))
-      expect(description, name).not.toMatch(speaksToModel);
+    for (const [name, { description, help = description }] of Object.entries(formOf(tool.input).fields)) {
+      expect(help, name).toMatch(/\S/);
+      expect(help, name).not.toMatch(speaksToModel);
+    }
   });
 
-  it("gives the model a schema that every provider takes, with every field described", () => {
+  it("gives the model a schema that every provider takes, with every field described that is no path", () => {
     const { json, fields, required } = formOf(inputOf(tool));
     expect(json).toMatchObject({ type: "object", additionalProperties: false });
     expect(
@@ -97,9 +99,12 @@ describe.each(tools)("$name", ({ file, tool }) => {
     // What every call may say is no field of a tool's own.
     expect(fields).toHaveProperty("todo");
     expect(tool.input.shape).not.toHaveProperty("todo");
-    for (const [name, schema] of Object.entries(fields)) {
+    const told = toldForm(tool.input).properties as Readonly<Record<string, FieldSchema>>;
+    expect(Object.keys(told)).toEqual(Object.keys(tool.input.shape));
+    for (const [name, schema] of Object.entries(told)) {
       expect(name).toMatch(/^[A-Za-z]\w{0,63}$/);
-      expect(schema.description, name).toMatch(/\S/);
+      // The guide says what a path is.
+      if (!tool.paths?.includes(name)) expect(schema.description, name).toMatch(/\S/);
       expect(keywordsIn(schema).filter((key) => !keywords.has(key))).toEqual([]);
     }
   });

@@ -26,14 +26,30 @@ describe("a call in the words of people", () => {
     expect(worded("FS_Delete", input, false).text).toBe("Delete `rooms:/!here:test/list.md`");
   });
 
+  it("says in words what is simply true", () => {
+    const input = { path: "rooms:/!here:test/old", recursive: true };
+    const { said, text } = worded("FS_Delete", input);
+    expect([text, said]).toEqual(["Delete `old` with everything in it", ["path", "recursive"]]);
+  });
+
+  it.each(["rooms:/!here:test", "rooms:/!here:test/", "rooms:/!here:test/./"])("says that %s are all files", (path) => {
+    expect(worded("FS_Delete", { path }).text).toBe("Delete all files of this room");
+    expect(worded("FS_Delete", { path }, false).text).toBe("Delete `rooms:/!here:test`");
+  });
+
+  it("says of a path that is written otherwise what it means, and leaves it to be shown below as it is", () => {
+    const { said, text } = worded("FS_Delete", { path: "rooms:/!here:test//./a.md" });
+    expect([text, said]).toEqual(["Delete `a.md`", []]);
+  });
+
   it("names another room, which stands below by its id, too", () => {
     const input = { path: "rooms:/!here:test/a.md", target: "rooms:/!other:test/b/c.md" };
     const { rooms, said, text } = worded("FS_Copy", input, true, [["!other:test", "Kitchen"]]);
-    expect([text, said, rooms]).toEqual(["Copy `a.md` to `b/c.md` of `Kitchen`", ["path"], ["!other:test"]]);
+    expect([text, said, rooms]).toEqual(["Copy `a.md` to `b/c.md` of the room `Kitchen`", ["path"], ["!other:test"]]);
     const message = { roomId: "!other:test", content: "hello" };
     expect(worded("SendMessage", message, true, [["!other:test", "Kitchen"]])).toMatchObject({
-      text: "Say something in the room `Kitchen`",
-      said: [],
+      text: "Say `hello` in the room `Kitchen`",
+      said: ["content"],
     });
   });
 

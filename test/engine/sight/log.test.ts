@@ -142,10 +142,10 @@ describe("a result in the log", () => {
     ...item(here, position),
     entry: { source: "ephemeris", at: undefined, element: made },
   });
-  const call = acted(1, functionCall("fc1.1", "FS_Read_k3f9", { path: "rooms:/a" }));
-  const result = acted(2, functionResult("fc1.1", `first line\n${long}`));
+  const call = acted(1, functionCall("fc1.1", "FS_Read_k3f9", { path: "rooms:/a" }, 17));
+  const result = acted(2, functionResult("fc1.1", `first line\n${long}`, 17));
 
-  it("is whole until the log is cut, and from then on its beginning, with its length", () => {
+  it("is whole until the log is cut, and from then on its beginning, with its length and its operation", () => {
     const few = [call, result, item(here, 3)];
     const { text, next } = show(emptyLog, few);
     expect(text).toContain(long);
@@ -153,7 +153,7 @@ describe("a result in the log", () => {
     const many = [call, result, item(here, 3), item(here, 4)];
     const cut = show(next, many, { max: 600 });
     const shown = cut.log.entries.find(({ element }) => element.name === "functionResult")?.element;
-    expect(shown?.attributes).toEqual({ id: "fc1.1", chars: 511, truncated: true });
+    expect(shown?.attributes).toEqual({ id: "fc1.1", operation: 17, chars: 511, truncated: true });
     expect(shown?.children).toBe("first line…");
     expect(show(cut.next, many, { max: 600 }).text).toBe(cut.text);
   });
