@@ -33,6 +33,7 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     speech: "lib lmml prompt matrix type:tables type:agents",
     desk: "lib lmml prompt type:database matrix tables files agents budget lru-cache",
     plans: "lib lmml prompt tables rights speech cron-parser luxon node-cron zod",
+    crypto: "lib type:database matrix tables @matrix-org/matrix-sdk-crypto-wasm",
   },
   engine: {
     operations:
@@ -45,15 +46,15 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     tools: "lib lmml prompt matrix images type:tables files rights agents speech desk plans operations zod",
     sensors: "lib lmml prompt matrix agents type:operations",
     commands: "lib lmml matrix type:tables rights agents budget speech operations control zod",
-    routing: "lib database matrix images tables files rights type:agents speech operations sight type:turn",
-    delivery: "lib prompt type:database matrix type:tables type:rights type:agents speech control",
+    routing: "lib database matrix images tables files rights type:agents speech crypto operations sight type:turn",
+    delivery: "lib prompt type:database matrix type:tables type:rights type:agents speech type:crypto control",
     demo: "lib lmml prompt matrix execa yaml zod node:events node:fs node:fs/promises node:http node:net node:os node:path node:stream/consumers",
   },
   app: {
     config: "lib rights agents budget zod node:fs/promises node:os node:path",
     operator: "lib database matrix model tables rights agents config node:fs/promises node:path node:util",
     start:
-      "lib database matrix model sandbox tables files rights agents budget desk plans operations sight turn control routing delivery config operator prom-client node:fs/promises",
+      "lib database matrix model sandbox tables files rights agents budget type:speech desk plans crypto operations sight turn control routing delivery config operator prom-client node:fs/promises",
     "main.ts": "lib matrix demo config operator start commander node:module node:path node:readline/promises",
   },
 };

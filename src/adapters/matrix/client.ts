@@ -17,7 +17,7 @@ export { HomeserverError };
 
 type Json = Record<string, unknown>;
 type Query = Record<string, string | number | undefined>;
-type Method = "GET" | "POST" | "PUT";
+type Method = "DELETE" | "GET" | "POST" | "PUT";
 
 /** Parts that a request may have. */
 interface RequestParts {
@@ -51,6 +51,8 @@ export class MatrixClient {
   readonly #id: string;
   /** Told when the homeserver did not answer, or answered as if it were gone. */
   onUnreachable: () => void = () => {};
+  /** Told of a device that the homeserver had deleted, and that was made anew without its keys. */
+  onDeviceMade: (device: Required<Sender>) => void = () => {};
   /** Told of every request: the HTTP status, 0 when there was no answer. */
   onAnswered: (status: number) => void = () => {};
 
@@ -80,6 +82,7 @@ export class MatrixClient {
     return ask().catch(async (error: unknown) => {
       if (!(error instanceof HomeserverError && error.lacksDevice && as?.deviceId !== undefined)) throw error;
       await this.putDevice(as.userId, as.deviceId);
+      this.onDeviceMade({ userId: as.userId, deviceId: as.deviceId });
       return ask();
     });
   }
@@ -144,6 +147,18 @@ export class MatrixClient {
   async roomState(as: Sender, roomId: RoomId): Promise<unknown[]> {
     const path = `${v3}/rooms/${enc(roomId)}/state`;
     return listIn({ state: await this.request("GET", path, { as }) }, "state", path);
+  }
+
+  /** True if the room has state of this type; false also where the user may not know. */
+  async hasState(as: Sender, roomId: RoomId, type: string): Promise<boolean> {
+    try {
+      await this.request("GET", `${v3}/rooms/${enc(roomId)}/state/${enc(type)}/`, { as });
+      return true;
+    } catch (error) {
+      if (error instanceof HomeserverError && (error.status === 404 || error.status === 403) && error.final)
+        return false;
+      throw error;
+    }
   }
 
   /** Content of the room's `m.room.power_levels`. */

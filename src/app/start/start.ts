@@ -102,6 +102,10 @@ export async function startBridge(
     stops.push(() => parts.guests.stop());
     parts.guests.start();
 
+    // After all who use them have ended.
+    stops.push(() => parts.encryption.machines.close());
+    stops.push(() => parts.encryption.devices.stop());
+    await parts.encryption.devices.start();
     stops.push(() => parts.delivery.stop());
     await parts.delivery.start();
     stops.push(() => parts.thoughts.stop());
@@ -116,6 +120,9 @@ export async function startBridge(
       return parts.router.stop();
     });
     await parts.router.start();
+    const { sealedKeeper } = parts.encryption;
+    stops.push(() => sealedKeeper.stop());
+    sealedKeeper.start();
     stops.push(() => parts.mediaKeeper.stop());
     parts.mediaKeeper.start();
     stops.push(() => parts.redactionKeeper.stop());

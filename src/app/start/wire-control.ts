@@ -14,7 +14,7 @@ import { overviewOf } from "../../domain/tables/overview.ts";
 import { answerWaiting } from "../../edges/routing/invite.ts";
 import { Commands } from "../../engine/control/commands.ts";
 import type { ControlRoom } from "../../engine/control/control-room.ts";
-import type { AnyCommand } from "../../engine/control/define-command.ts";
+import type { AgentDevices, AnyCommand } from "../../engine/control/define-command.ts";
 import { GuestList } from "../../engine/control/guest-list.ts";
 import { AgentLifecycle } from "../../engine/control/lifecycle.ts";
 import type { Approvals } from "../../engine/operations/approvals.ts";
@@ -37,7 +37,10 @@ interface Parts {
   readonly runner: TurnRunner;
   readonly controlRoom: ControlRoom;
   readonly approvals: Approvals;
+  /** There is an agent that may be new. */
+  readonly onWelcome: () => void;
   readonly sweep: () => void;
+  readonly devices: AgentDevices;
 }
 
 /** Ties together people's commands: for the agents of a room, and for the running bridge. */
@@ -57,6 +60,7 @@ export async function wireControl(parts: Parts) {
   });
   const welcome = async (agent: Agent): Promise<void> => {
     await introduce(agent, client, directory);
+    parts.onWelcome();
     const doorkeeper = { rights, botUserId: client.botUserId };
     mind.onOutbox([agent.userId as string as RoomId, ...(await answerWaiting(agent, doorkeeper, { rooms, outbox }))]);
   };
@@ -124,6 +128,7 @@ export async function wireControl(parts: Parts) {
     events: parts.events,
     runner,
     sweep: parts.sweep,
+    devices: parts.devices,
     overview: () => overviewOf(database),
     audit: new Audit(database),
     lifecycle,

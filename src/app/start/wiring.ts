@@ -4,7 +4,7 @@ import type { Leases } from "../../adapters/database/leases.ts";
 import type { Notifier } from "../../adapters/database/notify.ts";
 import { createApplicationService } from "../../adapters/matrix/appservice.ts";
 import { agentName } from "../../adapters/matrix/message.ts";
-import { botDeviceOf, type Registration } from "../../adapters/matrix/registration.ts";
+import type { Registration } from "../../adapters/matrix/registration.ts";
 import { HomeserverWatch } from "../../adapters/matrix/watch.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import type { Log } from "../../base/lib/log.ts";
@@ -21,11 +21,6 @@ import { Rooms } from "../../domain/tables/rooms.ts";
 import { Turns } from "../../domain/tables/turns.ts";
 import { Uploads } from "../../domain/tables/uploads.ts";
 import { WrittenFiles } from "../../domain/tables/written-files.ts";
-import { Delivery } from "../../edges/delivery/delivery.ts";
-import { GrowingMessage } from "../../edges/delivery/drafts.ts";
-import { Receipts } from "../../edges/delivery/receipts.ts";
-import { ThoughtsRooms } from "../../edges/delivery/thoughts-room.ts";
-import { Typing } from "../../edges/delivery/typing.ts";
 import { catchUp } from "../../edges/routing/catch-up.ts";
 import { Doorbell } from "../../edges/routing/doorbell.ts";
 import { Intake } from "../../edges/routing/intake.ts";
@@ -48,6 +43,8 @@ import { openChannels, tie } from "./channels.ts";
 import { health } from "./health.ts";
 import { createMetrics } from "./metrics.ts";
 import { wireControl } from "./wire-control.ts";
+import { wireDelivery } from "./wire-delivery.ts";
+import { wireEncryption } from "./wire-encryption.ts";
 import { wireMind } from "./wire-mind.ts";
 
 const commandPrefix = "!";
@@ -110,44 +107,51 @@ export async function wire({ live, registration, database, notifier, leases, log
   client.onAnswered = metrics.homeserverAnswered;
   const intake = new Intake(database, log, channels.onFresh, tellOperators);
 
-  const shared = { ...channels, client, directory, rooms, rights, clock, log, prefix: commandPrefix };
+  const shared = {
+    ...channels,
+    client,
+    directory,
+    rooms,
+    rights,
+    outbox,
+    leases,
+    serverName,
+    clock,
+    log,
+    prefix: commandPrefix,
+  };
   const pings = new Pings(database);
   const sole = new SoleBridge({ ...shared, pings });
   const reconciler = new Reconciler({
     ...shared,
     events,
     joinRules: new JoinRules(database),
-    outbox,
-    leases,
     maySweep: () => sole.ask(),
     onFound: (count) => metrics.swept.inc(count),
   });
-  const botDevice = botDeviceOf(registration);
-  const delivery = new Delivery({
+  const encryption = wireEncryption({
     ...shared,
-    outbox,
+    ...metrics.encryption,
+    database,
+    events,
+    notifier,
+  });
+  const { botDevice, delivery, openDraft, receipts, thoughts, typing } = wireDelivery({
+    ...shared,
+    registration,
     uploads,
-    leases,
-    deviceOf: async (userId) => {
-      if (userId === client.botUserId) return botDevice;
-      const name = agentName(userId, serverName);
-      return name && (await directory.recent(name))?.deviceId;
-    },
+    history,
+    sealing: encryption.sealing,
     reconcile: (userId, roomId) => reconciler.sweepUser(userId, roomId),
     maySend: () => sole.mayWork,
     onSettled: (outcome) => metrics.outbox.inc({ outcome }),
   });
-  const thoughts = new ThoughtsRooms({ ...shared, history, serverName });
   const controlRoom = new ControlRoom({
     ...shared,
-    serverName,
     configured: () => live.current.controlRoom,
-    outbox,
   });
-  const typing = new Typing(client, clock);
-  const receipts = new Receipts(client, clock);
   const { botUserId } = client;
-  const { schedules, ...own } = await wireMind({ ...shared, live, database, serverName, metrics, botUserId, events });
+  const { schedules, ...own } = await wireMind({ ...shared, live, database, metrics, botUserId, events });
   const mind: Mind = {
     ...shared,
     ...own,
@@ -162,7 +166,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     },
     onTurnEnded: metrics.turnEnded,
     onRead: (agent, roomId, eventId, answered) => receipts.read(agent.userId, roomId, eventId, answered),
-    openDraft: (place) => new GrowingMessage({ ...shared, outbox }, place),
+    openDraft,
     showWork: (agent, roomId) => typing.show(agent, roomId),
   };
   const { book, files } = mind;
@@ -183,6 +187,7 @@ export async function wire({ live, registration, database, notifier, leases, log
   });
   const runner = new TurnRunner(mind, notifier, channels.onWoken);
   metrics.running(() => runner.running);
+  metrics.encryption.open(() => encryption.machines.size);
   const { commands, guests, welcomeSoon } = await wireControl({
     live,
     database,
@@ -195,6 +200,8 @@ export async function wire({ live, registration, database, notifier, leases, log
     runner,
     controlRoom,
     approvals,
+    onWelcome: () => encryption.devices.nudge(),
+    devices: encryption.commanded,
     sweep() {
       void reconciler.sweep();
       notifier.tell("sweep");
@@ -204,8 +211,6 @@ export async function wire({ live, registration, database, notifier, leases, log
   const judge = new Judge({
     ...shared,
     events,
-    outbox,
-    serverName,
     botUserId,
     readMissed: mind.readMissed,
     sensors: mind.sensors,
@@ -215,22 +220,17 @@ export async function wire({ live, registration, database, notifier, leases, log
     throttle: new Throttle(() => live.current.limits, clock),
     bot: controlRoom,
   });
-  const mediaKeeper = new MediaKeeper({
-    ...mind,
-    client,
-    uploads,
-    maxMegabytes: config.media.maxMegabytes,
-  });
+  const mediaKeeper = new MediaKeeper({ ...mind, client, uploads, maxMegabytes: config.media.maxMegabytes });
   const [marks, writtenFiles] = [new RedactionMarks(database), new WrittenFiles(database)];
   const redactionKeeper = new RedactionKeeper({ ...shared, events, outbox, marks, files: writtenFiles });
   const router = new Router({
     ...shared,
     database,
     events,
-    leases,
     judge,
-    serverName,
+    unsealing: encryption.unsealing,
     onEcho: (key) => delivery.echoed(key),
+    onSealed: () => encryption.sealedKeeper.nudge(),
     onMedia: () => mediaKeeper.nudge(),
     onRedacted: () => redactionKeeper.nudge(),
     onMembership: (roomId, userId, membership) => service.remember(roomId, userId, membership),
@@ -238,7 +238,10 @@ export async function wire({ live, registration, database, notifier, leases, log
   });
   const doorbell = new Doorbell({ client, sole, notifier, serverName, clock, log });
   const watch = new HomeserverWatch(client, config.homeserver.url, clock, {
-    onGone: () => router.hold(),
+    onGone: () => {
+      router.hold();
+      encryption.sealing.doubt();
+    },
     onBack: () => {
       log.info("the homeserver is back");
       void catchUp({ reconciler, router, doorbell, clock, reachable: () => watch.reachable });
@@ -283,6 +286,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     keeper,
     schedules,
     reconciler,
+    encryption,
     mediaKeeper,
     redactionKeeper,
     doorbell,

@@ -51,6 +51,7 @@ const booleans: ReadonlySet<string> = new Set([
   "directMessage",
   "truncated",
   "edited",
+  "encrypted",
   "formattedDiffers",
   "closed",
   "tainted",

@@ -54,6 +54,7 @@ const elementOf = (entry: TimelineEntry, systemId: string): Element => {
       eventId: entry.eventId,
       edited: entry.edited,
       formattedDiffers: entry.formattedDiffers,
+      encrypted: entry.encrypted,
       ...(entry.media && mediaAttributes(entry.media)),
     },
     entry.body,

@@ -51,6 +51,8 @@ export type TimelineEntry =
       readonly edited?: boolean | undefined;
       /** The formatted text says something else than the body, which alone is shown. */
       readonly formattedDiffers?: boolean | undefined;
+      /** Nobody between its sender and this bridge could read or change it. */
+      readonly encrypted?: boolean | undefined;
       readonly media?: MediaView | undefined;
     })
   | (TimelineEvent & {

@@ -6,8 +6,8 @@ const mark = { "org.clevernet.plain": true };
 export const inPlainText = (drafts: readonly OutboxDraft[]): OutboxDraft[] =>
   drafts.map((draft) => ({ ...draft, content: { ...(draft.content as object), ...mark } }));
 
-/** Kinds of rows that show people something that somebody else could read, too. */
-const spoken: ReadonlySet<OutboxDraft["kind"]> = new Set(["message", "file", "media", "reaction", "draft"]);
+/** Kinds of rows that are encrypted in an encrypted room; reactions are plain there, as those of people. */
+const spoken: ReadonlySet<OutboxDraft["kind"]> = new Set(["message", "file", "media", "draft"]);
 
 /** True if the row says something that no encrypted room may hold. */
 export const isSecret = ({ content, kind }: OutboxDraft): boolean =>

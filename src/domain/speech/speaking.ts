@@ -28,7 +28,8 @@ export async function roomToSpeakIn(
   const obstacle = await silencedIn(roomId, agent, rooms);
   if (obstacle === "absent")
     throw new UserError(`You are not in the room ${roomId}. Speak in one of the rooms that you are shown.`);
-  if (obstacle === "encrypted") throw new UserError(`The room ${roomId} is encrypted: you cannot speak there.`);
+  if (obstacle === "encrypted")
+    throw new UserError(`The room ${roomId} is encrypted in an unknown way: you cannot speak there.`);
   return roomId;
 }
 
@@ -36,12 +37,12 @@ export async function roomToSpeakIn(
 export async function silencedIn(
   roomId: RoomId,
   agent: Agent,
-  rooms: Pick<Rooms, "context" | "isEncrypted">,
+  rooms: Pick<Rooms, "context" | "isUnwritable">,
 ): Promise<"absent" | "encrypted" | undefined> {
-  const [{ agents }, isEncrypted] = await Promise.all([rooms.context(roomId), rooms.isEncrypted(roomId)]);
+  const [{ agents }, isUnwritable] = await Promise.all([rooms.context(roomId), rooms.isUnwritable(roomId)]);
   const isThere = agents.some(({ userId, membership }) => userId === agent.userId && membership === "join");
   if (!isThere) return "absent";
-  return isEncrypted ? "encrypted" : undefined;
+  return isUnwritable ? "encrypted" : undefined;
 }
 
 /** The thread in which a call speaks: the one it names; in the conversation's own room, that of the conversation. */

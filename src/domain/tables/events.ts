@@ -35,6 +35,8 @@ export interface StoredEvent {
   readonly position: number;
   readonly source: EventSource;
   readonly editedAt: Date | null;
+  /** It came encrypted, and was read. */
+  readonly encrypted: boolean;
   /** State of the file that the event carries. */
   readonly media: Media | null;
   /** By which agents are shown it: counted in its room; null where it is no part of the history. */
@@ -54,7 +56,8 @@ export interface Misfit {
 }
 
 export const eventColumns = `e.seq, e.event_id as "eventId", e.room_id as "roomId", e.type, e.state_key as "stateKey", e.sender,
-  e.sent_at as "sentAt", e.content, e.replaces, e.redacts, e.position, e.source, e.edited_at as "editedAt", e.media, e.number`;
+  e.sent_at as "sentAt", e.content, e.replaces, e.redacts, e.position, e.source, e.edited_at as "editedAt", e.media, e.number,
+  e.cipher is not null as encrypted`;
 
 /** An agent, as its own events name it. */
 interface Speaker {
@@ -63,7 +66,7 @@ interface Speaker {
 }
 
 /** Part of a statement: the room's events behind this one; each half has an index of its own. */
-const laterThan = (sql: Sql, { position, roomId }: StoredEvent) => sql`
+const laterThan = (sql: Sql, { position, roomId }: Pick<StoredEvent, "position" | "roomId">) => sql`
   select * from events where room_id = ${roomId} and position > ${position} and shown
   union all select * from events where room_id = ${roomId} and position > ${position} and not shown`;
 
@@ -173,7 +176,10 @@ export class Events {
   }
 
   /** Whether `agent` has answered the event in a way that this database does not remember: it is an older copy that goes on. */
-  async answeredUnknown({ userId }: Speaker, event: StoredEvent): Promise<boolean> {
+  async answeredUnknown(
+    { userId }: Pick<Speaker, "userId">,
+    event: Pick<StoredEvent, "position" | "roomId">,
+  ): Promise<boolean> {
     const rows = await this.#database.run(
       (sql) => sql`
         with later as (${laterThan(sql, event)})

@@ -27,6 +27,8 @@ export interface OutboxDraft {
 export interface OutboxRow extends OutboxDraft {
   readonly id: number;
   readonly attempts: number;
+  /** The encrypted form, once it was made. */
+  readonly wire: Readonly<Record<string, unknown>> | null;
   /** The first attempt may be longer ago than the homeserver remembers transaction ids. */
   readonly forgotten: boolean;
 }
@@ -150,17 +152,27 @@ export class Outbox {
             ${proof ? sql`and ${stillHeld(sql, proof)}` : sql``}
           returning *
         )
-        select id, key, room_id as "roomId", sender, kind, content, about, attempts,
+        select id, key, room_id as "roomId", sender, kind, content, about, attempts, wire,
           created_at < now() - ${remembered}::interval as forgotten
         from tried order by id`,
     );
+  }
+
+  /** Keeps the encrypted form of a row, unless it has one. Returns the one that it has: what is sent. */
+  async freeze(key: string, wire: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ wire: Record<string, unknown> }[]>`
+        update outbox set wire = coalesce(wire, ${sql.json(wire as Json)}) where key = ${key} returning wire`,
+    );
+    if (!row) throw new Error(`the row ${key} of the outbox is gone`);
+    return row.wire;
   }
 
   /** The homeserver has these rows, and made of them these events. */
   async sent(rows: readonly { readonly key: string; readonly eventId: EventId | undefined }[]): Promise<void> {
     await this.#database.run(
       (sql) => sql`
-        update outbox set state = 'sent', event_id = coalesce(s."eventId", event_id), settled_at = now()
+        update outbox set state = 'sent', event_id = coalesce(s."eventId", event_id), wire = null, settled_at = now()
         from jsonb_to_recordset(${sql.json(rows as unknown as Json)}) as s(key text, "eventId" text)
         where outbox.key = s.key and state = 'pending'`,
     );

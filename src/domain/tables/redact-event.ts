@@ -99,7 +99,7 @@ export async function redactEvent(database: Database, target: EventId, prints: r
       ), unseen as (
         update renders set system = '', prompt = '' where event_ids && (select ids from concerned)
       ), shown as (
-        update outbox set content = content || ${sql.json(takenBack)}::jsonb
+        update outbox set content = content || ${sql.json(takenBack)}::jsonb, wire = null
         where shows && (select ids from concerned) and event_id is distinct from ${target}
         returning key, room_id as "roomId", sender
       )

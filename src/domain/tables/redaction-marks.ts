@@ -249,7 +249,8 @@ export class RedactionMarks {
         ), thought as (
           update events set content = '{}' where event_id = any (${ids("thoughts")}::text[])
         )
-        update outbox set content = case when state = 'sent' then '{}' else content || ${sql.json(takenBack)}::jsonb end
+        update outbox set wire = null,
+          content = case when state = 'sent' then '{}' else content || ${sql.json(takenBack)}::jsonb end
         where (key = any (${ids("attachments")}::text[]) and (shows is not null or state = 'sent'))
           or (event_id = any (${ids("events", "thoughts")}::text[]) and state = 'sent')`,
     );

@@ -54,11 +54,11 @@ export const markAnswers = (
       );
 
 /**
- * A condition on an event `e`: it is a message of this user of ours that no row of the outbox has sent, and that answers
- * what was said up to this place or a later one.
+ * A condition on an event `e`: it is a message of this user of ours, read or not, that no row of the outbox has sent, and
+ * that answers what was said up to this place or a later one.
  */
 export const answersUnknown = (sql: Sql, userId: UserId, position: Fragment | number) => sql`
-  e.sender = ${userId} and e.type = 'm.room.message' and e.content ? ${answersUntil}
+  e.sender = ${userId} and e.type in ('m.room.message', 'm.room.encrypted') and e.content ? ${answersUntil}
   and not exists (select 1 from outbox o where o.key = e.content->>'org.clevernet.key' and o.sender = e.sender)
   and exists (select 1 from events u where u.event_id = e.content->>${answersUntil} and u.position >= ${position})`;
 

@@ -3,6 +3,7 @@ import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { type Hearing, mayHear } from "./hearing.ts";
 import { isClosed, type MemberChange, visibilityType } from "./projection.ts";
 import { contextColumns, type RoomContext } from "./room-context.ts";
+import { isEncrypted, isUnwritable } from "./secrecy.ts";
 
 /** A room as operators see it. */
 export interface RoomListing {
@@ -50,16 +51,14 @@ export class Rooms {
     return row;
   }
 
-  /** True if the room is encrypted, or ever was, by what the homeserver has told so far, routed or not. */
-  async isEncrypted(roomId: RoomId): Promise<boolean> {
-    const rows = await this.#database.run(
-      (sql) => sql`
-        select 1 from room_state where room_id = ${roomId} and type = 'm.room.encryption'
-        union all
-        select 1 from events
-        where room_id = ${roomId} and routed_at is null and type = 'm.room.encryption' and state_key = '' limit 1`,
-    );
-    return rows.length > 0;
+  /** See `isEncrypted`. */
+  isEncrypted(roomId: RoomId): Promise<boolean> {
+    return isEncrypted(this.#database, roomId);
+  }
+
+  /** See `isUnwritable`. */
+  isUnwritable(roomId: RoomId): Promise<boolean> {
+    return isUnwritable(this.#database, roomId);
   }
 
   async membership(roomId: RoomId, userId: UserId): Promise<string | undefined> {

@@ -9,12 +9,11 @@ import { about, type Log } from "../../base/lib/log.ts";
 import { Mailbox } from "../../base/lib/mailbox.ts";
 import { systemEvent } from "../../base/prompt/ephemeris.ts";
 import { toStored } from "../../base/prompt/stored.ts";
-import { isSecret } from "../../domain/speech/plain-text.ts";
 import type { Outbox, OutboxDraft, OutboxRow, Queued } from "../../domain/tables/outbox.ts";
-import type { Rooms } from "../../domain/tables/rooms.ts";
 import { Doubts } from "./doubts.ts";
 import { InHand } from "./in-hand.ts";
 import { refusalNotice } from "./refusal.ts";
+import type { Sealing } from "./sealing.ts";
 import { type SendingParts, sendRow } from "./send-row.ts";
 
 const rowsAtOnce = 10;
@@ -24,7 +23,7 @@ const brokenAttempts = 5;
 
 export interface DeliveryParts extends SendingParts {
   readonly outbox: Outbox;
-  readonly rooms: Pick<Rooms, "isEncrypted">;
+  readonly sealing: Sealing;
   readonly leases: Leases;
   readonly clock: Clock;
   readonly log: Log;
@@ -164,10 +163,11 @@ export class Delivery {
   }
 
   async #sendRow(row: SentRow): Promise<boolean> {
-    const { outbox, log, onSettled, onWoken, rooms } = this.#parts;
+    const { outbox, log, onSettled, onWoken, sealing } = this.#parts;
     try {
       if (await this.#wasSent(row)) return true;
-      if (isSecret(row) && (await rooms.isEncrypted(row.roomId))) {
+      const way = await sealing.wayOf(row);
+      if (way === "closed") {
         await this.#withhold(row);
         return true;
       }
@@ -178,10 +178,12 @@ export class Delivery {
         onSettled("failed");
         return true;
       }
-      const eventId = await sendRow({ ...row, content }, this.#parts).catch((error: unknown) => {
-        if (error instanceof HomeserverError) this.#doubts.failed(row.key, error.status >= 400 && error.status < 500);
-        throw error;
-      });
+      const eventId = await sendRow({ ...row, content, sealed: way === "sealed" }, this.#parts).catch(
+        (error: unknown) => {
+          if (error instanceof HomeserverError) this.#doubts.failed(row.key, error.status >= 400 && error.status < 500);
+          throw error;
+        },
+      );
       this.#doubts.settled(row.key);
       // A row that becomes no event has no echo.
       if (eventId === undefined) await outbox.sent([{ key: row.key, eventId }]);

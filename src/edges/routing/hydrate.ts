@@ -34,7 +34,9 @@ export async function hydrate(
   const as = { userId: agent };
   const [state, past] = await Promise.all([client.roomState(as, join.roomId), readPast(client, agent, join)]);
   const read = (values: readonly unknown[]) => readEvents(join.roomId, values);
-  const before = read(past).filter((event) => event.type === "m.room.message" && event.content.body !== undefined);
+  const before = read(past).filter(
+    (event) => (event.type === "m.room.message" && event.content.body !== undefined) || isSealed(event),
+  );
   const ignored = await Promise.all(before.map((event) => ignores(event.sender)));
   const shown = before.filter((_, index) => !ignored[index]);
   const floor = await events.positionBefore(join.roomId, join.position);
@@ -43,7 +45,7 @@ export async function hydrate(
   await events.store(placed, "history");
   await rooms.markAsHistory(
     join.roomId,
-    placed.map((event) => event.eventId),
+    placed.filter((event) => !isSealed(event)).map((event) => event.eventId),
   );
   for (const original of new Set(placed.flatMap(({ replaces }) => replaces ?? []))) {
     const message = await events.find(original);
@@ -52,6 +54,10 @@ export async function hydrate(
   // Last, because it makes the agent a member: from then on there is nothing left to read.
   await rooms.adopt(join.roomId, snapshotOf(join.roomId, state, kindOf), join.position);
 }
+
+/** Read by whoever routes it. */
+const isSealed = ({ type, content }: { readonly type: string; readonly content: unknown }): boolean =>
+  type === "m.room.encrypted" && isObject(content) && content.ciphertext !== undefined;
 
 /** A room's state as the homeserver gives it, as one snapshot. */
 export const snapshotOf = (roomId: RoomId, state: readonly unknown[], kindOf: KindOf): RoomSnapshot =>

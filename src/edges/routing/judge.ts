@@ -18,8 +18,8 @@ import { isAmongAgents, mediaOf } from "./carried.ts";
 import { causeOf, keyOf } from "./cause.ts";
 import { refuseFlood } from "./command-flood.ts";
 import { judgeDraft } from "./drafts.ts";
-import { applyEdits, isEditOf } from "./edits.ts";
-import { refusePlainText, tellOnJoin } from "./encrypted.ts";
+import { applyEdits, isEditOf, judgePast, lengthOf } from "./edits.ts";
+import { isServed, refusePlainText, tellOnJoin } from "./encrypted.ts";
 import { Latecomers, type LatecomersParts } from "./late.ts";
 import { answerMembership, approachOf, type Bot } from "./membership.ts";
 import { cannotRead, closedDoor, pausedNotice, tooFast } from "./notices.ts";
@@ -96,7 +96,7 @@ export class Judge {
   }
 
   async #judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
-    if (event.source === "history") return event.replaces === null ? { shownChars: lengthOf(event) } : {};
+    if (event.source === "history") return judgePast(event, this.#parts.events);
     const projected = project(event, this.kindOf);
     if (says(event) && (await this.ignores(event.sender))) return projected;
     if (room.kind === "thoughts") return { ...projected, outbox: await answerMembership(event, room, this.#parts) };
@@ -119,9 +119,9 @@ export class Judge {
       case "m.room.encryption":
         // Anybody may send what has only the name of a state event.
         if (projected.state === undefined) return {};
-        return { ...projected, outbox: cannotRead(await this.#oursIn(room), event) };
+        return { ...projected, outbox: isServed(room, event) ? [] : cannotRead(await this.#oursIn(room), event) };
       case "m.room.encrypted":
-        return { ...projected, outbox: cannotRead(await this.#oursIn(room), event) };
+        return { ...projected, outbox: isServed(room) ? [] : cannotRead(await this.#oursIn(room), event) };
       default:
         return { ...projected, ...(isShownState(event.type) && event.stateKey !== null && { shownChars: 0 }) };
     }
@@ -142,7 +142,7 @@ export class Judge {
     if (message.replaces !== undefined) {
       // An edit cannot be edited.
       const original = await events.find(message.replaces);
-      if (original?.replaces === null) await applyEdits(events, original);
+      if (original?.replaces === null) await applyEdits(events, original, event);
       if (original && isEditOf(event, original)) await approvals.withdraw(original.eventId, "edited");
       return {};
     }
@@ -153,7 +153,7 @@ export class Judge {
       ...(media && { media }),
     };
     if (sender === "bot" || message.msgtype === "m.notice") return effects;
-    if (room.state["m.room.encryption"]) {
+    if (room.state["m.room.encryption"] && !isServed(room)) {
       const meant = () => this.#addressees(event, message, room);
       return { ...effects, outbox: sender === "human" ? await refusePlainText(event, meant, this.#parts) : [] };
     }
@@ -280,6 +280,3 @@ export class Judge {
 
 /** Says something to those in the room: who comes and goes, and what is taken back, is known of the ignored as well. */
 const says = (event: StoredEvent): boolean => event.type !== "m.room.member" && event.type !== "m.room.redaction";
-
-const lengthOf = (event: StoredEvent): number =>
-  typeof event.content.body === "string" ? event.content.body.length : 0;

@@ -2,6 +2,7 @@ import { readImage } from "../../adapters/images/image.ts";
 import { readAttachment } from "../../adapters/matrix/attachment.ts";
 import { HomeserverError, type MatrixClient } from "../../adapters/matrix/client.ts";
 import { download, TooLarge } from "../../adapters/matrix/download.ts";
+import { BadFile, decryptFile } from "../../adapters/matrix/encrypted-file.ts";
 import { messageOf } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
 import { contentOf, extensionOf } from "../../domain/files/content.ts";
@@ -109,7 +110,8 @@ export class MediaKeeper {
     const attachment = readAttachment({ type, content });
     if (attachment?.url === undefined) return { state: "missing", reason: "it was taken away" };
     const limits = { ms: fetchMs, bytes: maxMegabytes * megabyte };
-    const bytes = await download(client.access, attachment.url, limits, this.#stopped.signal);
+    const given = await download(client.access, attachment.url, limits, this.#stopped.signal);
+    const bytes = attachment.keys ? decryptFile(given, attachment.keys) : given;
     const found = await contentOf(attachment.name, bytes);
     const image = found.contentType.startsWith("image/") ? await readImage(bytes) : undefined;
     const path = `/${roomId}/media/${mediaName(attachment.name, eventId, extensionOf(attachment.name, found))}`;
@@ -139,7 +141,7 @@ export class MediaKeeper {
 
 /** Why a file will not come; undefined: it may, later. */
 const refusal = (error: unknown, attempts: number): string | undefined => {
-  if (error instanceof TooLarge) return error.message;
+  if (error instanceof TooLarge || error instanceof BadFile) return error.message;
   if (error instanceof HomeserverError && error.final) return `the homeserver does not give it: ${error.status}`;
   if (attempts < attemptsMost) return undefined;
   return error instanceof HomeserverError ? "the homeserver does not give it" : "it could not be read";

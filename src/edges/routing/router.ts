@@ -17,6 +17,7 @@ import { hydrate } from "./hydrate.ts";
 import type { Judge } from "./judge.ts";
 import { SetAside } from "./set-aside.ts";
 import { routeStates } from "./states.ts";
+import type { Opened, Unsealing } from "./unsealing.ts";
 
 const batch = 100;
 /** Time for which events behind a command wait for it. */
@@ -31,6 +32,7 @@ export interface RouterParts {
   readonly leases: Leases;
   readonly client: MatrixClient;
   readonly judge: Judge;
+  readonly unsealing: Pick<Unsealing, "open">;
   readonly serverName: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -38,6 +40,8 @@ export interface RouterParts {
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
   /** The row of the outbox with this key has come back as an event, and is marked as sent. */
   readonly onEcho: (key: string) => void;
+  /** An encrypted event waits for its key. */
+  readonly onSealed: () => void;
   /** A file waits to be fetched. */
   readonly onMedia: () => void;
   /** Something was redacted: its words may be repeated somewhere. */
@@ -181,11 +185,12 @@ export class Router {
 
   /** Returns false where another process carries out the command; it is looked for again when that one is gone. */
   async #routeEvent(event: PendingEvent, room: RoomContext): Promise<boolean> {
-    const { database, judge, leases } = this.#parts;
-    const isCommand = judge.isCommand(event);
+    const { database, judge, leases, unsealing } = this.#parts;
+    const opened = await unsealing.open(event, room);
+    const isCommand = judge.isCommand(opened.event);
     const isShared = leases.proof(event.roomId) !== undefined;
     if (isCommand && isShared && !(await beginCommand(database, event.seq, leases.session))) return false;
-    const settled = this.#settle(event, room);
+    const settled = this.#settle(opened, room);
     if (!isCommand) await settled;
     else await this.#awaitSome(event, isShared ? this.#noteFailure(event, settled) : settled);
     return true;
@@ -215,13 +220,13 @@ export class Router {
     this.#underWay.set(seq, ended);
   }
 
-  async #settle(event: PendingEvent, room: RoomContext): Promise<void> {
+  async #settle({ event, effects: encryption }: Opened, room: RoomContext): Promise<void> {
     const membership = event.type === "m.room.member" ? readMember(event.content)?.membership : undefined;
     let effects: Effects;
     let woken: readonly Conversation[] = [];
     try {
       if (membership === "join") await this.#hydrate(event);
-      effects = await this.#parts.judge.judge(event, room);
+      effects = { ...(await this.#parts.judge.judge(event, room)), ...encryption };
       woken = await settle(this.#parts.database, event, effects);
       this.#setAside.routed(event);
     } catch (error) {
@@ -236,7 +241,8 @@ export class Router {
     const member = event.stateKey as UserId;
     const isAgent = agentName(member, serverName) !== undefined;
     if (!isAgent || (await rooms.membership(event.roomId, member)) === "join") return;
-    await hydrate({ client, events, rooms, kindOf: judge.kindOf, ignores: judge.ignores }, event, member).catch(
+    await hydrate({ client, events, rooms, kindOf: judge.kindOf, ignores: judge.ignores }, event, member).then(
+      () => this.route([event.roomId]),
       async (error: unknown) => {
         // A person who has left since may not be let in to read, and needs not.
         if (!(error instanceof HomeserverError && error.final && (await events.isOutdated(event)))) throw error;
@@ -246,12 +252,13 @@ export class Router {
 
   /** Tells everybody who goes on with the effects of an event. */
   #tell(event: PendingEvent, room: RoomContext, { membership, effects, woken }: Routed): void {
-    const { judge, onEcho, onGuest, onMedia, onMembership, onOutbox, onRedacted, onWoken } = this.#parts;
+    const { judge, onEcho, onGuest, onMedia, onMembership, onOutbox, onRedacted, onSealed, onWoken } = this.#parts;
     const member = event.stateKey as UserId;
     if (membership !== undefined && judge.kindOf(member) !== "human") onMembership(event.roomId, member, membership);
     else if (membership !== undefined && room.kind !== "chat") onGuest();
     if (effects.echoOf !== undefined) onEcho(effects.echoOf);
     if (effects.outbox?.length) onOutbox(effects.outbox.map((draft) => draft.roomId));
+    if (effects.sealed) onSealed();
     if (effects.media?.state === "pending") onMedia();
     if (event.type === "m.room.redaction" || event.overtaken) onRedacted();
     if (woken.length > 0) onWoken(woken);

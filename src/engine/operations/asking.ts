@@ -117,7 +117,7 @@ interface CardPlace {
   readonly approvers: readonly UserId[];
   /** Where the agent asks from, if the card is in another room. */
   readonly from: string | undefined;
-  /** There is a room, in which what is said is not encrypted. */
+  /** There is a room in which the agent can say something. */
   readonly speaks: boolean;
 }
 
@@ -128,7 +128,7 @@ async function placeOf(
   { agent, roomId }: Asker,
 ): Promise<CardPlace | undefined> {
   const cardKey = digest("card", key);
-  const speaks = roomId !== HOME && !(await rooms.isEncrypted(roomId));
+  const speaks = roomId !== HOME && !(await rooms.isUnwritable(roomId));
   const here = speaks ? await approversIn(roomId, { rooms, rights }) : [];
   if (here.length > 0) {
     return { card: { key: cardKey, roomId, sender: agent.userId }, approvers: here, from: undefined, speaks };

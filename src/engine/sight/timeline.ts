@@ -33,6 +33,7 @@ export const timelineEntry = memo((event: StoredEvent & Partial<Pick<SeenEvent, 
       replyTo,
       formattedDiffers,
       edited,
+      encrypted: event.encrypted,
       media,
     };
   }

@@ -434,10 +434,12 @@ onEachDatabase((database) => {
       },
     );
 
-    it("a room is said to be encrypted where it is, and not by an event that only looks so", async () => {
+    it("a room is said to be encrypted in an unknown way where it is, and not by an event that only looks so", async () => {
       const agent = await addAgent(database());
       await setMember(database(), roomId, agent.userId, "join");
-      const encryption = (stateKey: string | undefined) => incoming({ roomId, type: "m.room.encryption", stateKey });
+      const content = { algorithm: "org.example.unknown" };
+      const encryption = (stateKey: string | undefined) =>
+        incoming({ roomId, type: "m.room.encryption", stateKey, content });
       const said = async () => (await database().sql`select sender from outbox where room_id = ${roomId}`).length;
       await route(encryption(undefined), encryption("no"));
       expect(await said()).toBe(0);

@@ -39,7 +39,7 @@ onEachDatabase((database) => {
     ],
     [
       "whether somebody spoke later of whom nothing is known",
-      (db) => new Events(db).answeredUnknown({ name: "helper", userId: sender }, event),
+      (db) => new Events(db).answeredUnknown({ userId: sender }, event),
       ["events_event_id_key", "events_history", "events_not_shown"],
     ],
     [

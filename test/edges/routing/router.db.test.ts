@@ -76,6 +76,7 @@ onEachDatabase((database) => {
         ...(shared !== undefined && { session: shared, proof: () => ({ shard: 1, session: shared }) }),
       },
       client: { botUserId } as MatrixClient,
+      unsealing: { open: async (event) => ({ event, effects: {} }) },
       serverName: "test",
       // What is tried again is so at once.
       clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms === 2_000 ? 1 : ms, signal) },
@@ -83,6 +84,7 @@ onEachDatabase((database) => {
       onOutbox: () => {},
       onEcho: () => {},
       onMedia: () => {},
+      onSealed: () => {},
       onGuest: () => {},
       onRedacted: () => {},
       onMembership: () => {},

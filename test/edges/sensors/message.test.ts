@@ -44,6 +44,7 @@ const isMeant = async (situation: Situation): Promise<boolean> => {
     position: 1,
     source: "push",
     editedAt: null,
+    encrypted: false,
     media: null,
   };
   const scene: Scene = {

@@ -19,6 +19,7 @@ const event = (id: string, media: Media | null, content: object = {}): StoredEve
   position: 1,
   source: "push",
   editedAt: null,
+  encrypted: false,
   media,
 });
 const image = (id: string) =>
