@@ -5,7 +5,7 @@ import { parseAgentSettings } from "../../../src/domain/agents/settings.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { newKey } from "../../support/rows.ts";
 
-const migration = join(import.meta.dirname, "../../../migrations/0033-models.sql");
+const migration = join(import.meta.dirname, "../../../migrations/0032-models.sql");
 
 onEachDatabase((database) => {
   /** The text of an agent.json once it was migrated. */
