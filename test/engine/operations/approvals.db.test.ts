@@ -262,11 +262,11 @@ onEachDatabase((database) => {
       ]);
     });
 
-    it("so is what an agent wants in a room that is encrypted, in which nothing is said", async () => {
+    it("so is what an agent wants in a room that is encrypted in an unknown way, in which nothing is said", async () => {
       const room = await roomOf(ann, ben);
       await database().sql`
         insert into room_state (room_id, type, content, sender, position)
-        values (${room}, 'm.room.encryption', '{"algorithm":"m.megolm.v1.aes-sha2"}', ${ann}, 1)`;
+        values (${room}, 'm.room.encryption', '{"algorithm":"org.example.unknown"}', ${ann}, 1)`;
       expect((await ask(room)).cardRoom).toBe(control);
       expect(await said(room)).toEqual([]);
       expect((await said(control)).at(-1)).toContain(`in \`${room}\``);
