@@ -135,7 +135,9 @@ describe("a field of agent.json that is changed while the bridge runs", () => {
 
   it("approxContextCharsMax: how much the model is shown", async () => {
     const chars = ({ body }: ModelRequest) => body.messages.reduce((sum, { content }) => sum + content.length, 0);
-    await admin.say(room, `!say ${"many words ".repeat(1_000)}`);
+    stage.model.on("many words", (request) => answer(request, "so many"), { times: 1 });
+    await admin.say(room, "many words ".repeat(1_000));
+    await admin.waitForMessage(room, ({ body }) => body === "so many");
     expect(chars(await askOnce())).toBeGreaterThan(9_000);
     await set({ approxContextCharsMax: "8000" }, async () => {
       const request = await askOnce();

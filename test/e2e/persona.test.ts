@@ -48,7 +48,7 @@ describe("persona and prompt of an agent, in a room with it", () => {
 
   const command = async (user: TestUser, line: string, where = room): Promise<string> => {
     const id = await user.say(where, line);
-    const isReply = ({ content }: Message) => JSON.stringify(content["m.relates_to"] ?? {}).includes(id);
+    const isReply = ({ content }: Message) => content["org.clevernet.command"] === id;
     return (await user.waitForMessage(where, isReply)).body;
   };
   /** What the model is told first in the agent's next turn. */
