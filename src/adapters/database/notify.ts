@@ -6,19 +6,9 @@ import type { Log } from "../../base/lib/log.ts";
 import type { Database } from "./connection.ts";
 
 /**
- * Topics of notifications: rooms with something to route or to send, work that waits, leases that were given back, devices that somebody waits for, …
+ * Topics of notifications: rooms with something to route or to send, work that waits, leases that were given back, …
  */
-type Topic =
-  | "events"
-  | "outbox"
-  | "turns"
-  | "shards"
-  | "stop"
-  | "permissions"
-  | "doorbell"
-  | "sweep"
-  | "reload"
-  | "devices";
+type Topic = "events" | "outbox" | "turns" | "shards" | "stop" | "permissions" | "doorbell" | "sweep" | "reload";
 
 /** Called with what another process told; with nothing after a time in which word may have been missed. */
 type Hear = (about: readonly string[] | undefined) => void;

@@ -5,18 +5,13 @@ import { HomeserverError } from "./client.ts";
 
 const pauseMs = 500;
 
-/** How somebody waits. */
-interface Waiting {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly aborted: AbortSignal;
-}
-
 /** Resolves when the homeserver answers; says once that it does not. Rejects with the signal's reason. */
 export async function waitForHomeserver(
-  url: string,
   alive: () => Promise<boolean>,
-  { clock, log, aborted }: Waiting,
+  url: string,
+  clock: Clock,
+  log: Log,
+  aborted: AbortSignal,
 ): Promise<void> {
   for (let said = false; !(await alive()); said = true) {
     if (!said) log.warn(`the homeserver does not answer at ${url}; waiting for it`);
@@ -27,7 +22,9 @@ export async function waitForHomeserver(
 /** Asks at start until the homeserver answers. Throws a `UserError` when it refuses: the two files do not agree. */
 export async function untilAnswered<Result>(
   ask: () => Promise<Result>,
-  { clock, log, aborted }: Waiting,
+  clock: Clock,
+  log: Log,
+  aborted: AbortSignal,
 ): Promise<Result> {
   for (;;) {
     try {

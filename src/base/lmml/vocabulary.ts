@@ -1,26 +1,24 @@
 /**
- * The elements of LMML and the attributes without which each may not stand. Others may be said once for many: on the
- * element around them, or where they change. The vocabulary is open: other elements
+ * The elements of LMML and the attributes without which each may not stand. The vocabulary is open: other elements
  * render and parse as well, but only these names keep `raw` content from being written as it is.
  */
 const required: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
-    chatInterface: ["currentDatetime"],
+    chatInterface: ["currentDatetime", "agentUnderlyingModel", "agentRunningOnSystem"],
     agentParameters: ["wakeUpTimerSeconds"],
     agentGuide: ["title"],
     systemReminder: [],
     chatSystem: ["systemId", "loggedInAs"],
     systemAdmin: [],
-    log: [],
-    room: [],
+    room: ["systemId", "roomId", "roomName", "loggedInAs"],
     roomMember: ["userId"],
     roomFooter: ["systemId", "roomId"],
     newEvents: [],
-    message: [],
-    roomEvent: [],
-    systemEvent: [],
+    message: ["systemId", "roomId", "timestamp", "sender", "messageType"],
+    roomEvent: ["systemId", "roomId", "timestamp", "eventType", "sender"],
+    systemEvent: ["timestamp"],
     timestamp: ["value", "wakeReason", "turnId"],
-    thought: [],
+    thought: ["timestamp"],
     functionCall: ["id", "function"],
     parameter: ["name"],
     functionResult: ["id"],
@@ -51,7 +49,6 @@ const booleans: ReadonlySet<string> = new Set([
   "directMessage",
   "truncated",
   "edited",
-  "encrypted",
   "formattedDiffers",
   "closed",
   "tainted",

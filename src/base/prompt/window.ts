@@ -215,7 +215,8 @@ export interface HistorySize {
 
 /** Attributes of a window on a history. */
 export const historyWindow = (
-  { windowId, src }: Pick<WindowView, "windowId" | "src">,
+  windowId: string,
+  src: string,
   { lines, chars, bottom }: HistorySize,
   shown: Shown,
   change?: WindowChange,

@@ -5,7 +5,6 @@ import { element } from "../../base/lmml/element.ts";
 import { render } from "../../base/lmml/render.ts";
 import { beginning } from "../../base/prompt/measure.ts";
 import type { Agent } from "../agents/agent.ts";
-import type { ModelChoice } from "../agents/models.ts";
 import type { MeteredModel } from "./metered-model.ts";
 
 /** Characters of a text that a submodel reads; of a longer one, the beginning. */
@@ -30,24 +29,25 @@ interface Operation {
 
 export class Submodels {
   readonly #model: Pick<MeteredModel, "ask">;
-  readonly #choiceFor: (agent: Agent) => ModelChoice;
+  readonly #nameFor: (agent: Agent) => string;
 
-  /** `choiceFor`: the model that answers for an agent. */
-  constructor(model: Pick<MeteredModel, "ask">, choiceFor: (agent: Agent) => ModelChoice) {
+  /** `nameFor`: the name of the model that answers for an agent. */
+  constructor(model: Pick<MeteredModel, "ask">, nameFor: (agent: Agent) => string) {
     this.#model = model;
-    this.#choiceFor = choiceFor;
+    this.#nameFor = nameFor;
   }
 
   /** The submodel for one operation of an agent; `key` is the operation's. */
   for({ agent, roomId, requesters, key, signal }: Operation): Submodel {
-    const choice = this.#choiceFor(agent);
+    const model = this.#nameFor(agent);
     let asked = 0;
     return {
       ask: async (question, text) => {
         const truncated = text.length > submodelCharsMax;
         const content = render(element("content", { truncated }, beginning(text, submodelCharsMax)));
         const request = {
-          ...choice,
+          model,
+          temperature: 0,
           messages: [
             { role: "system" as const, content: instructions },
             { role: "user" as const, content: `${content}\n\nThe question: ${question}` },

@@ -35,12 +35,7 @@ onEachDatabase((database) => {
     [
       "whether something later was answered",
       (db) => new Events(db).answeredLater({ name: "helper", userId: sender }, event),
-      ["events_event_id_key", "events_history", "events_not_shown", "wakes_of_event"],
-    ],
-    [
-      "whether somebody spoke later of whom nothing is known",
-      (db) => new Events(db).answeredUnknown({ userId: sender }, event),
-      ["events_event_id_key", "events_history", "events_not_shown"],
+      ["events_history", "events_not_shown", "wakes_of_event"],
     ],
     [
       "who spoke in a thread",
