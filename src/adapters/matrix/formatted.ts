@@ -4,7 +4,7 @@ import { renderMarkdown, textOfHtml } from "./html.ts";
 const renderedMax = 16_000;
 
 /**
- * Whether a formatted message says something else than its plain text. Layout, links, punctuation and the markers of
+ * Tells if a formatted message says something else than its plain text. Layout, links, punctuation and the markers of
  * Markdown make no difference; words that only one of them has do, be they hidden by styles or not.
  * @param reply leaves out the quotation of the message replied to
  */

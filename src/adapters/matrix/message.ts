@@ -81,7 +81,7 @@ const eventIdOf = (value: unknown): EventId | undefined =>
   typeof value === "string" && /^\$.{1,254}$/.test(value) ? (value as EventId) : undefined;
 
 /**
- * Whether a text begins with one of the names, and so speaks to whoever bears them; an `@` may stand before it.
+ * True if a text begins with one of the names, and so speaks to whoever bears them; an `@` may stand before it.
  * For clients that send no mentions.
  * @param names full user ids, display names, agent names
  */

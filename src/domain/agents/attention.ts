@@ -4,7 +4,7 @@ import type { Agent } from "./agent.ts";
 type Company = Pick<RoomContext, "agents" | "humans">;
 
 /**
- * Whether one person talks with the agent alone.
+ * True if one person talks with the agent alone.
  * @param agentsHere how many agents are joined in the room
  */
 export const isDirect = (
@@ -18,7 +18,7 @@ export const isDirect = (
 };
 
 /**
- * Whether the agent takes everything that people say in the room as meant for it, and not only what is addressed to it.
+ * True if the agent takes everything that people say in the room as meant for it, and not only what is addressed to it.
  * @param agentsHere how many agents are joined in the room
  */
 export const hearsAll = (agent: Agent, room: Company, agentsHere: number): boolean => {

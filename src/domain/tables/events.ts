@@ -137,7 +137,7 @@ export class Events {
   }
 
   /**
-   * Whether `agent` has answered somebody's later message in the room, or has spoken behind the event in a way that this
+   * True if `agent` has answered somebody's later message in the room, or has spoken behind the event in a way that this
    * database does not remember: it is an older copy that goes on. Drafts and questions to people are no answers.
    */
   async answeredLater({ name, userId }: { name: string; userId: UserId }, event: StoredEvent): Promise<boolean> {

@@ -19,7 +19,7 @@ export class History {
   }
 
   /**
-   * Whether everybody in the audience may read all of the sources.
+   * Tells if everybody in the audience may read all of the sources.
    * @param place what was made of them then; without it, what they are now
    */
   async mayReadAll(

@@ -4,7 +4,7 @@ import type { Events, StoredEvent } from "../../domain/tables/events.ts";
 import type { Outbox } from "../../domain/tables/outbox.ts";
 import type { RoomContext } from "../../domain/tables/room-context.ts";
 
-/** Whether a missed event is history: it was said before the agent came, or before something that it has said since. */
+/** True if a missed event is history: it was said before the agent came, or before something that it has said since. */
 export async function comesTooLate(
   event: StoredEvent,
   agent: Agent,

@@ -7,7 +7,7 @@ import { filesFor } from "./tool-context.ts";
 
 /**
  * Finds the files that a call takes elsewhere, as they are now; none where it may not see them, so that it will fail.
- * What somebody lends who approves it changes nothing in that.
+ * An approval lends the right to act, and not the right to see more files.
  */
 export async function carriedBy(
   { tool, input }: OperationRequest,
