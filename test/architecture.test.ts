@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parseAst } from "vitest/node";
 
 /**
  * The architecture. `src` has six rings, each a folder. A ring holds folders one level deep, and each row below is one
@@ -27,32 +28,33 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     tables: "lib type:prompt database lru-cache",
     files: "lib lmml type:database tables file-type mime-types re2js node:timers/promises",
     rights: "lib type:prompt type:database matrix type:tables",
-    agents: "lib type:database type:matrix tables files zod node:fs/promises",
+    agents: "lib type:database type:matrix model tables files zod node:fs/promises",
     budget: "lib lmml prompt model type:tables type:agents",
     speech: "lib lmml prompt matrix type:tables type:agents",
     desk: "lib lmml prompt type:database matrix tables files agents budget lru-cache",
     plans: "lib lmml prompt tables rights speech cron-parser luxon node-cron zod",
+    crypto: "lib type:database matrix tables @matrix-org/matrix-sdk-crypto-wasm",
   },
   engine: {
     operations:
       "lib lmml prompt type:database matrix type:model type:sandbox type:tables files rights agents type:budget speech desk type:plans lru-cache zod",
     sight: "lib lmml prompt type:database matrix tables rights agents desk operations",
     turn: "lib lmml prompt type:database type:matrix model images tables type:files rights agents budget speech operations type:sight lru-cache",
-    control: "lib lmml prompt matrix type:tables rights type:agents speech operations turn zod",
+    control: "lib lmml prompt matrix type:tables type:files rights agents speech operations turn zod",
   },
   edges: {
     tools: "lib lmml prompt matrix images type:tables files rights agents speech desk plans operations zod",
     sensors: "lib lmml prompt matrix agents type:operations",
     commands: "lib lmml matrix type:tables rights agents budget speech operations control zod",
-    routing: "lib database matrix images tables files rights type:agents speech operations sight type:turn",
-    delivery: "lib prompt type:database matrix type:tables type:rights type:agents speech control",
+    routing: "lib database matrix images tables files rights type:agents speech crypto operations sight type:turn",
+    delivery: "lib prompt type:database matrix type:tables type:rights type:agents speech type:crypto control",
     demo: "lib lmml prompt matrix execa yaml zod node:events node:fs node:fs/promises node:http node:net node:os node:path node:stream/consumers",
   },
   app: {
     config: "lib rights agents budget zod node:fs/promises node:os node:path",
     operator: "lib database matrix model tables rights agents config node:fs/promises node:path node:util",
     start:
-      "lib database matrix model sandbox tables files rights agents budget desk plans operations sight turn control routing delivery config operator prom-client node:fs/promises",
+      "lib database matrix model sandbox tables files rights agents budget type:speech desk plans crypto operations sight turn control routing delivery config operator prom-client node:fs/promises",
     "main.ts": "lib matrix demo config operator start commander node:module node:path node:readline/promises",
   },
 };
@@ -102,6 +104,19 @@ const nameOf = (from: string): string => {
 /** `file: …` for each file in which the pattern occurs. */
 const found = (pattern: RegExp, among = files): string[] =>
   among.flatMap(({ name, text }) => text.match(pattern)?.map((match) => `${name}: ${match}`) ?? []);
+
+interface FunctionNode {
+  readonly start: number;
+  readonly params: readonly unknown[];
+}
+
+/** Every function in a syntax tree: declarations, methods, constructors, arrows, and the types of functions. */
+function functionsIn(node: unknown): FunctionNode[] {
+  if (typeof node !== "object" || node === null) return [];
+  const within = Object.values(node).flatMap(functionsIn);
+  // The parameters of a type, `Map<K, V>`, are a node themselves, and not a list.
+  return "params" in node && Array.isArray(node.params) ? [node as FunctionNode, ...within] : within;
+}
 
 describe("the architecture", () => {
   it.each(rows)("$folder imports only what its row names", ({ folder, allowed }) => {
@@ -192,6 +207,15 @@ describe("the architecture", () => {
   it("has files of 300 lines at most", () => {
     const long = files.map(({ name, text }) => ({ name, lines: text.trimEnd().split("\n").length }));
     expect(long.filter(({ lines }) => lines > 300)).toEqual([]);
+  });
+
+  it("has no function with more than four parameters, a type's and an interface's included", () => {
+    const long = files.flatMap(({ name, text }) =>
+      functionsIn(parseAst(text, { lang: "ts" }))
+        .filter(({ params }) => params.length > 4)
+        .map(({ start }) => `${name}:${text.slice(0, start).split("\n").length}`),
+    );
+    expect(long).toEqual([]);
   });
 
   it("has no two exported types of one name", () => {

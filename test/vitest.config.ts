@@ -9,7 +9,8 @@ const synapse = "test/support/global-synapse.ts";
 
 /**
  * `unit` needs nothing but Node; `database` PostgreSQL; `e2e` PostgreSQL, Synapse, and whatever else is real. `faults`
- * is what takes long, and runs by `npm run faults` alone.
+ * is what takes long, and runs by `npm run faults` alone; `pictures` makes those of the
+ * documents, by `npm run pictures`.
  */
 export default defineConfig({
   root,
@@ -48,6 +49,17 @@ export default defineConfig({
           globalSetup: [postgres, embedded, synapse],
           testTimeout: 60_000,
           hookTimeout: 90_000,
+        },
+      },
+      {
+        root,
+        extends: true,
+        test: {
+          name: "pictures",
+          include: ["test/pictures/pictures.ts"],
+          globalSetup: [embedded, synapse],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {

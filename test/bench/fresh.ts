@@ -1,20 +1,21 @@
 import { answerTo } from "../support/answers.ts";
-import { type ModelRequest, say, userText } from "../support/scripted-model.ts";
+import { type ModelRequest, say } from "../support/scripted-model.ts";
 
-const roomIdIn = /<room [^>]*?roomId="([^"]+)"/;
-const newEventsIn = /^ *<newEvents(?: [^>]*[^/])?>([\s\S]*?)^ *<\/newEvents>/gm;
-const messagesIn = /<message [^>]*?roomId="([^"]+)"[^>]*? sender="([^"]+)"[^>]*>([^<]*)</g;
+const newsIn = /^ {2}<room roomId="([^"]+)"[^>]*[^/]>\n {4}<newEvents(?: [^>]*[^/])?>([\s\S]*?)^ *<\/newEvents>/m;
+const messagesIn = /<message [^>]*? sender="[^"]+"[^>]*>([^<]*)</g;
 
 /**
  * What is new in the conversation's room, of plain texts in the layout `cacheable`: a model that is to answer at once
- * cannot read its whole prompt as LMML first. `self`: whose own messages do not count.
+ * cannot read its whole prompt as LMML first.
  */
-export function freshMessages(request: ModelRequest, self: string): { roomId: string; bodies: string[] } {
-  const text = userText(request);
-  const roomId = roomIdIn.exec(text)?.[1] ?? "";
-  const bodies = [...text.matchAll(newEventsIn)]
-    .flatMap(([, events = ""]) => [...events.matchAll(messagesIn)])
-    .flatMap(([, room, sender, body = ""]) => (room === roomId && sender !== self ? [body] : []));
+export function freshMessages(request: ModelRequest): { roomId: string; bodies: string[] } {
+  const updates = request.body.messages
+    .filter(({ role }) => role === "user")
+    .map(({ content }) => newsIn.exec(content));
+  const roomId = updates[0]?.[1] ?? "";
+  const bodies = updates.flatMap((update) =>
+    [...(update?.[2] ?? "").matchAll(messagesIn)].map(([, body = ""]) => body),
+  );
   return { roomId, bodies };
 }
 

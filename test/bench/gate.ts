@@ -14,8 +14,9 @@ import { tool as remove } from "../../src/edges/tools/fs-delete.ts";
 import { tool as read } from "../../src/edges/tools/fs-read.ts";
 import { tool as write } from "../../src/edges/tools/fs-write-file.ts";
 import { tool as sendMessage } from "../../src/edges/tools/send-message.ts";
-import { describe, examine, type OperationRequest } from "../../src/engine/operations/operation.ts";
+import { describe, type OperationRequest } from "../../src/engine/operations/operation.ts";
 import type { Origin } from "../../src/engine/operations/origin.ts";
+import { decide } from "../../src/engine/operations/protocol.ts";
 import { toolContext } from "../../src/engine/operations/tool-context.ts";
 import { mindOf } from "../support/mind.ts";
 import { createDatabase } from "../support/postgres.ts";
@@ -95,7 +96,7 @@ async function measureOn(name: string, database: Database): Promise<string[][]> 
     ({ tool, input }: Pick<OperationRequest, "tool" | "input">): Work =>
     async () => {
       const from = origin();
-      return async () => examine({ tool, input, todo: undefined }, await toolContext(mind, from));
+      return async () => decide({ tool, input, todo: undefined }, await toolContext(mind, from));
     };
   const turns = new Turns(counted, "bench");
   await wake(database, { agent: agent.name, roomId: room });

@@ -9,7 +9,7 @@ import { silentLog } from "../../src/base/lib/log.ts";
 import { layout } from "../../src/base/prompt/layout.ts";
 import { type Agent, AgentDirectory } from "../../src/domain/agents/agent.ts";
 import { parseAgentSettings } from "../../src/domain/agents/settings.ts";
-import { commitSteps } from "../../src/domain/tables/steps.ts";
+import { commitSteps } from "../../src/domain/tables/commit-steps.ts";
 import { mindOf } from "../support/mind.ts";
 import { createDatabase } from "../support/postgres.ts";
 import { newRoom, rightsOf, setMember, settleEvent, wake } from "../support/rows.ts";
@@ -79,7 +79,12 @@ async function measureOn(database: Database, messages: number): Promise<string[]
     const turn = await mind.turns.claim({ agent: name, roomId: room }, 4);
     if (typeof turn === "string") throw new Error(turn);
     const [started, thread, process_] = [performance.now(), process.threadCpuUsage(), process.cpuUsage()];
-    const { world, seen, log } = await mind.view.of(agent, turn, turn.wakes ?? [], [], [], undefined);
+    const { world, seen, log } = await mind.view.see(agent, turn, {
+      wakes: turn.wakes ?? [],
+      entries: [],
+      reminders: [],
+      base: undefined,
+    });
     const { system, user } = layout(world, agent.settings.layout);
     if (n >= warm) {
       times?.push(performance.now() - started);

@@ -3,6 +3,7 @@ import { PostgresServer } from "../support/postgres.ts";
 import { postgresHindrance } from "../support/postgres-files.ts";
 import { approval } from "./approval.ts";
 import { burst } from "./burst.ts";
+import { economy } from "./economy.ts";
 import { files } from "./files.ts";
 import { footprint } from "./footprint.ts";
 import { gate } from "./gate.ts";
@@ -28,6 +29,7 @@ const benches: Readonly<Record<string, Bench>> = {
   restart,
   footprint,
   prefix,
+  economy,
   look,
   render,
   files,

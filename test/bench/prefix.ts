@@ -1,6 +1,7 @@
 import type { LayoutName } from "../../src/base/prompt/layout.ts";
 import { agentFields } from "../../src/domain/agents/settings.ts";
 import { type ModelRequest, type Step, say, toolName } from "../support/scripted-model.ts";
+import { commonStart } from "../support/talk.ts";
 import { Setting } from "./setting.ts";
 import type { Table } from "./table.ts";
 
@@ -79,12 +80,6 @@ const sentIn = ({ body }: ModelRequest): string =>
     ),
   ].join("\n");
 
-const common = (one: string, other: string): number => {
-  let at = 0;
-  while (at < one.length && at < other.length && one.charCodeAt(at) === other.charCodeAt(at)) at += 1;
-  return at;
-};
-
 function sharesOf(calls: readonly Call[]): string[] {
   const last = new Map<string, string>();
   let [all, later, same] = [0, 0, 0];
@@ -94,7 +89,7 @@ function sharesOf(calls: readonly Call[]): string[] {
     all += sent.length;
     if (before === undefined) continue;
     later += sent.length;
-    same += common(before, sent);
+    same += commonStart(before, sent);
   }
   const percent = (part: number, whole: number) => `${((100 * part) / whole).toFixed(1)} %`;
   return [String(calls.length), (all / calls.length).toFixed(0), percent(same, all), percent(same, later)];

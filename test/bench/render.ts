@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { RoomId, UserId } from "../../src/base/lib/ids.ts";
 import * as ephemeris from "../../src/base/prompt/ephemeris.ts";
 import { type LayoutName, layout } from "../../src/base/prompt/layout.ts";
-import { timelineElement } from "../../src/base/prompt/timeline.ts";
+import { leanEntry } from "../../src/base/prompt/lean.ts";
 import type { RoomView, World } from "../../src/base/prompt/types.ts";
 import { agentFields } from "../../src/domain/agents/settings.ts";
 import { exampleWorld, message, room } from "../base/prompt/worlds.ts";
@@ -49,10 +49,12 @@ async function world(rooms: number, from: number): Promise<World> {
     guides: [{ title: "Guide", text: guide }],
     conversation: "!room0:example.org" as RoomId,
     rooms: views,
-    log: views.map(({ roomId, history }) => ({
-      source: roomId,
-      elements: history.slice(0, 60 / rooms + 6).map((event) => timelineElement(event, "example.org")),
-    })),
+    log: {
+      entries: views.flatMap(({ history }) =>
+        history.slice(0, 60 / rooms + 6).map((event) => leanEntry(event, exampleWorld.agent.userId)),
+      ),
+      leftOut: new Set(),
+    },
     ephemeris: Array.from({ length: 50 }, (_, n) => ephemeris.thought(new Date(at(n)), words.slice(0, (n % 9) * 40))),
   };
 }

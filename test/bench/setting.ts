@@ -138,7 +138,7 @@ export class Setting {
     const at = performance.timeOrigin + performance.now();
     const text = userText(request);
     if (!text.includes("<chatInterface")) return answerTo(text);
-    const fresh = freshMessages(request, this.ours.userId);
+    const fresh = freshMessages(request);
     for (const body of fresh.bodies) if (!this.asked.has(body)) this.asked.set(body, at);
     return answerFresh(request, fresh);
   }

@@ -35,7 +35,7 @@ describe("a field of agent.json that is changed while the bridge runs", () => {
 
   const command = async (line: string, where = control): Promise<string> => {
     const id = await admin.say(where, line);
-    const isReply = ({ content }: Message) => JSON.stringify(content["m.relates_to"] ?? {}).includes(id);
+    const isReply = ({ content }: Message) => JSON.stringify(content).includes(id);
     return (await admin.waitForMessage(where, isReply)).body;
   };
   /** Sets fields of the agent, and puts them back when `then` is done. */
@@ -105,7 +105,8 @@ describe("a field of agent.json that is changed while the bridge runs", () => {
       expect(await command("!status", room)).toContain("after 600 s without a turn");
     });
     const request = await askOnce();
-    expect(request.body).toMatchObject({ model: "scripted", temperature: 1 });
+    expect(request.body.model).toBe("scripted");
+    expect(request.body).not.toHaveProperty("temperature");
     expect(request.body.messages[0]?.content).toContain("You are a helpful assistant.");
     expect(request.body.parallel_tool_calls).not.toBe(false);
     expect(userText(request)).toMatch(/^<chatSystem .*<\/chatInterface>$/s);
@@ -134,7 +135,9 @@ describe("a field of agent.json that is changed while the bridge runs", () => {
 
   it("approxContextCharsMax: how much the model is shown", async () => {
     const chars = ({ body }: ModelRequest) => body.messages.reduce((sum, { content }) => sum + content.length, 0);
-    await admin.say(room, `!say ${"many words ".repeat(1_000)}`);
+    stage.model.on("many words", (request) => answer(request, "so many"), { times: 1 });
+    await admin.say(room, "many words ".repeat(1_000));
+    await admin.waitForMessage(room, ({ body }) => body === "so many");
     expect(chars(await askOnce())).toBeGreaterThan(9_000);
     await set({ approxContextCharsMax: "8000" }, async () => {
       const request = await askOnce();
@@ -157,17 +160,23 @@ describe("a field of agent.json that is changed while the bridge runs", () => {
     });
   });
 
-  it("submodel: who answers questions about a window", async () => {
+  it("models: who answers questions about a window, and what is set of whoever thinks", async () => {
     const asks = ({ body }: ModelRequest) => body.messages[0]?.content.startsWith("You answer one question") ?? false;
     stage.model.on(asks, "A hundred.");
-    await set({ submodel: "other/fast" }, async () => {
+    const think = { name: "other/model", temperature: null, reasoning: "low", maxTokens: 900 };
+    await set({ models: JSON.stringify({ read: { name: "other/fast" }, think }) }, async () => {
+      const { body } = await askOnce();
+      expect(body).toMatchObject({ model: "other/model", reasoning_effort: "low", max_tokens: 900 });
+      expect(body).not.toHaveProperty("temperature");
       await command(`!open ${file}`, room);
       const id = String(windowIn(await askOnce(), "file_")?.attributes.windowId);
       expect(await command(`!window ${id} query How many lines?`, room)).toContain("A hundred.");
-      await command("!agent set helper submodel null");
+      expect(await command("!agent set helper models.read.name null")).toBe(
+        "agent helper: models.read.name: `other/fast` → `the default`",
+      );
       await command(`!window ${id} query How many lines are there?`, room);
     });
-    expect(stage.model.requests.filter(asks).map(({ body }) => body.model)).toEqual(["other/fast", "scripted"]);
+    expect(stage.model.requests.filter(asks).map(({ body }) => body.model)).toEqual(["other/fast", "other/model"]);
   });
 
   it("tools and subAgents: what the model is offered", async () => {

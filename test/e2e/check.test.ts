@@ -386,6 +386,19 @@ describe("the model", () => {
     expect(await troubles()).toEqual(one("warning model: scripted answers, but did not call the tool"));
   });
 
+  it("is named when it refuses what is set of it", async () => {
+    config.models = { think: { reasoning: "high" } };
+    answers = [{ status: 400, error: "Unknown parameter: reasoning_effort" }];
+    expect(await troubles()).toEqual(one("warning model: scripted refuses reasoning high, and is asked without it."));
+  });
+
+  it("is asked whether it answers where it only reads", async () => {
+    config.models = { read: { name: "fast" } };
+    answers = [ready, "I am ready."];
+    const lines = (await findings()).map(textOf).filter((line) => line.includes("model: "));
+    expect(lines).toEqual(["ok model: scripted answers and calls tools. → ", "ok model: fast answers. → "]);
+  });
+
   it("is asked for each model that agents name", async () => {
     answers = [ready, { status: 404 }];
     config.agents = { helper: { model: "another" } };

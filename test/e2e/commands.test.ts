@@ -28,8 +28,7 @@ describe("commands", () => {
   });
   afterAll(() => stage.strike());
 
-  const isReplyTo = (id: string) => (message: Message) =>
-    JSON.stringify(message.content["m.relates_to"] ?? {}).includes(id);
+  const isReplyTo = (id: string) => (message: Message) => JSON.stringify(message.content).includes(id);
   /** What the bridge answers to a command. */
   const command = async (line: string, { by = ann, where = room } = {}): Promise<string> => {
     const { body, content } = await ann.waitForMessage(where, isReplyTo(await by.say(where, line)));
@@ -44,6 +43,19 @@ describe("commands", () => {
     const basics = await command("!help basics");
     for (const usage of ["!help [about]", "!status", "!stop", "!set <wakeUpTimerSeconds>"])
       expect(basics).toContain(`\`${usage}\``);
+  });
+
+  it("is quoted by its answer only where something else stands between them", async () => {
+    const relationTo = async (id: string) => (await ann.waitForMessage(room, isReplyTo(id))).content["m.relates_to"];
+    expect(await relationTo(await ann.say(room, "!status"))).toBeUndefined();
+    const held = stage.toBridge.hold();
+    // While this is held on its way, what follows comes together.
+    await ann.say(room, "on its way", { msgtype: "m.notice" });
+    await held.reached();
+    const command = await ann.say(room, "!status");
+    await ann.say(room, "in between", { msgtype: "m.notice" });
+    held.lift();
+    expect(await relationTo(command)).toEqual({ "m.in_reply_to": { event_id: command } });
   });
 
   it.each(["! help", "!", "!!"])("%j is answered, and not by the model", async (line) => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { isCard, isResult, obey } from "../support/obedient.ts";
 import { eventually } from "../support/poll.ts";
-import { type ModelRequest, toolName, userText } from "../support/scripted-model.ts";
+import { type ModelRequest, newMessages, toolName, userText } from "../support/scripted-model.ts";
 import { answer, roomOf } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { Message, TestUser } from "../support/user.ts";
@@ -31,8 +31,7 @@ describe("the control room", () => {
   });
   afterAll(() => stage.strike());
 
-  const isReplyTo = (id: string) => (message: Message) =>
-    JSON.stringify(message.content["m.relates_to"] ?? {}).includes(id);
+  const isReplyTo = (id: string) => (message: Message) => JSON.stringify(message.content).includes(id);
   const isNotice = ({ sender, content }: Message) => sender === stage.agentId() && content.msgtype === "m.notice";
   /** What the bridge answers to a command. */
   const command = async (line: string, { by = admin, where = control } = {}): Promise<string> =>
@@ -204,12 +203,43 @@ describe("the control room", () => {
       expect(await command("!agent set scout tools core")).toBe(
         'agent scout: tools: `["core","memory","sandbox","web"]` → `["core"]`',
       );
+      expect(await command("!agent set scout models.think.reasoning high")).toBe(
+        "agent scout: models.think.reasoning: `the default` → `high`",
+      );
+      expect(await command("!agent set scout models.think.reasoning hard")).toContain("models.think.reasoning: found");
+      expect(await command("!agent set scout models.think null")).toContain("→ `the default`");
       expect(await command("!agent set scout temperature hot")).toContain("temperature: found");
+      expect(await command("!agent set scout tools planner")).toContain("Add core, or set answer to text");
+      expect(await command("!agent set scout temprature null")).toContain('did you mean "temperature"?');
       expect(await command("!agent set scout temprature 1")).toContain('did you mean "temperature"?');
       expect(await command("!agent show scout")).toContain('"temperature": 0.5');
       await command("!agent set scout displayName Pathfinder");
       const profile = async () => (await admin.api("GET", `v3/profile/${stage.agentId("scout")}`)).displayname;
       await eventually(async () => (await profile()) === "Pathfinder", { what: "the new name" });
+    });
+
+    it("set: what its model refuses is left out, and the control room hears of it once", async () => {
+      const isRefused = ({ body }: ModelRequest) => body.model === "stubborn" && "reasoning_effort" in body;
+      stage.model.on(/thought \d/, (request) =>
+        isRefused(request)
+          ? { status: 400, error: "Unknown parameter: reasoning_effort" }
+          : answer(request, `had ${newMessages(request).at(-1)?.body}`),
+      );
+      await command('!agent set scout models {"think": {"name": "stubborn", "reasoning": "low"}}');
+      const room = await stage.directRoom(ann, "scout");
+      for (const thought of ["thought 1", "thought 2", "thought 3"]) {
+        if (thought === "thought 3") {
+          await stage.bridge.stop();
+          await stage.bridge.start();
+        }
+        await ann.say(room, thought);
+        await ann.waitForMessage(room, ({ body }) => body === `had ${thought}`);
+      }
+      expect(stage.model.requests.filter(isRefused)).toHaveLength(2);
+      const isTold = ({ body }: Message) => body.includes("The model stubborn refuses `reasoning: low`");
+      await admin.waitForMessage(control, isTold);
+      await command("!agent set scout models null");
+      expect((await admin.messages(control)).filter(isTold)).toHaveLength(1);
     });
 
     it("pause: it wakes for nothing, and says so once in a room; resume ends it", async () => {
@@ -231,7 +261,7 @@ describe("the control room", () => {
       await command("!agent pause helper");
       const ended = await admin.waitForMessage(room, ({ content }) => "m.new_content" in content);
       expect(ended.body).toContain(`stopped by ${admin.id}`);
-      expect(await command("!operations 1")).toContain("🛑 interrupted helper: FS_Delete");
+      expect(await command("!operations 1")).toMatch(/🛑 interrupted, helper in `.*`: Delete `none.md`/);
       await command("!agent resume helper");
       await admin.react(room, card.id, "✅");
       await expectPong(room, admin);

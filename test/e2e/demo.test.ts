@@ -99,6 +99,23 @@ describe("npm run demo (slow: each start waits for a real Synapse, which is fetc
     expect(code).toBe(0);
   });
 
+  it("delegates where it is told to by a command, and tells what came of it", async () => {
+    const { text } = await demo(["say", "!delegate clerk use FS_Tree path=agents:/helper"]);
+    expect(text).toContain("Helper delegates it to clerk and will answer here.");
+    expect(text).toMatch(/The sub-agent answered:\n\n`FS_Tree` answered:\n\n```\nagents:\/helper\nagent\.json /);
+    expect((await demo(["say", "!delegate planner What is to be done?"])).text).toContain(
+      "I stand in for the sub-agent planner. I was asked: “What is to be done?”",
+    );
+  });
+
+  it("is as it should be by its own check", async () => {
+    const args = ["src/main.ts", "check", "--config", inDemo("config.yaml")];
+    const { stdout, exitCode } = await execa(process.execPath, args, { cwd: dir, reject: false });
+    expect(stdout).toContain("model: rehearsal answers and calls tools.");
+    expect(stdout).not.toMatch(/^\s*[!✗]/m);
+    expect(exitCode).toBe(0);
+  });
+
   it("starts nothing twice", async () => {
     const pid = await bridgePid();
     const { text } = await demo();

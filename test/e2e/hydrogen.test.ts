@@ -132,13 +132,13 @@ describe.skipIf(browserMissing)(`in Hydrogen (slow: a real browser; ${browserMis
     await say(`!write rooms:/${room}/list.md carrots`);
     await message("was written").waitFor();
     await say("clear the shopping list");
-    const card = message("waits for approval");
+    const card = message("May decide");
     await card.getByText("✅ 1").waitFor();
     await card.getByText("❌ 1").waitFor();
     await shoot("8-approval");
     await card.getByText("✅ 1").click();
     await message("it is gone").waitFor();
-    await message("has been carried out").waitFor();
+    await message("and done").waitFor();
     await shoot("9-approved");
   });
 

@@ -34,8 +34,7 @@ describe("operations", () => {
   });
   afterAll(() => stage.strike());
 
-  const answerTo = (id: string) => (message: Message) =>
-    JSON.stringify(message.content["m.relates_to"] ?? {}).includes(id);
+  const answerTo = (id: string) => (message: Message) => JSON.stringify(message.content).includes(id);
   /** What the bridge answers to a command. */
   const command = async (room: string, line: string, by = ann): Promise<string> =>
     (await by.waitForMessage(room, answerTo(await by.say(room, line)))).body;
@@ -75,10 +74,10 @@ describe("operations", () => {
     await command(room, "!cat rooms:/nowhere/x.md");
     const list = (await command(room, "!operations")).split("\n");
     expect(list.map((line) => line.replace(/^- \*\*\d+\*\* /, "").replace(/, for .*/, ""))).toEqual([
-      `✅ done FS_WriteFile \`${path}, a text\``,
-      `✅ done FS_Read \`${path}\``,
-      expect.stringMatching(/^✅ done SendMessage `.*RESULT/),
-      "❌ failed FS_Read `rooms:/nowhere/x.md`",
+      `✅ done: Write \`${path.split("/").at(-1)}\``,
+      `✅ done: Read \`${path.split("/").at(-1)}\``,
+      expect.stringMatching(/^✅ done: Say `.*RESULT.*` in this room$/),
+      "❌ failed: Read `rooms:/nowhere/x.md`",
     ]);
     expect((await command(room, "!operations 1")).split("\n")).toHaveLength(1);
   });

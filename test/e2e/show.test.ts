@@ -37,11 +37,40 @@ describe("!show turn", () => {
     expect(sent).toHaveLength(2);
     const file = await fileOf(ann, room);
     for (const { content } of sent.flatMap(({ body }) => body.messages)) expect(file).toContain(content ?? "");
+    expect(file).toMatch(
+      /^# Step 0\n\nscripted: 1,000 tokens read, 10 written\nof those read: tools \d+, system \d+, user \d+\n/,
+    );
     const [, steps, tools = ""] = /^# Tools of step (.*)\n\n([\s\S]*)$/m.exec(file) ?? [];
     expect(steps).toMatch(/^0, \d+$/);
     const offered = JSON.parse(tools) as { name: string }[];
     expect(offered.map(({ name }) => name)).toEqual(sent[0]?.body.tools.map((tool) => tool.function.name));
     expect(offered).toEqual(sent[0]?.body.tools.map((tool) => expect.objectContaining(tool.function)));
+  });
+
+  it("and !usage tell how far an answer is while it comes", async () => {
+    const rest = Promise.withResolvers<void>();
+    stage.model.on("think long", async function* (request: ModelRequest) {
+      yield { text: "x".repeat(400) };
+      yield { wait: rest.promise };
+      yield say(request, room, "thought", { final: true });
+    });
+    const room = await stage.directRoom(ann);
+    await ann.say(room, "think long");
+    await stage.model.request("think long");
+    const line = /helper asks scripted, for \d+ s: about [\d,]+ tokens read, about 100 written so far/;
+    const isTold = async () => {
+      await ann.say(room, "!usage");
+      return (await ann.messages(room)).some(({ body }) => line.test(body));
+    };
+    await eventually(isTold, { what: "the answer under way in !usage" });
+    const renders = `select 1 from renders r join turns t on t.id = r.turn_id where t.room_id = '${room}'`;
+    await eventually(async () => (await stage.query(renders)).length > 0, { what: "the render to be kept" });
+    await ann.say(room, "!show turn");
+    expect(await fileOf(ann, room)).toMatch(line);
+    rest.resolve();
+    await ann.waitForMessage(room, ({ body }) => body === "thought");
+    await ann.say(room, "!usage");
+    await ann.waitForMessage(room, ({ body }) => /; prompts: tools \d+ %, \w+ \d+ %/.test(body) && !line.test(body));
   });
 
   it("refuses where somebody in the room may not read all of it", async () => {

@@ -51,8 +51,7 @@ describe("sub-agents", () => {
   });
   afterAll(() => stage.strike());
 
-  const isAnswerTo = (id: string) => (message: Message) =>
-    JSON.stringify(message.content["m.relates_to"] ?? {}).includes(id);
+  const isAnswerTo = (id: string) => (message: Message) => JSON.stringify(message.content).includes(id);
   /** What the bridge answers to a command. */
   const command = async (line: string, { by = ann, where = room } = {}): Promise<string> =>
     (await by.waitForMessage(where, isAnswerTo(await by.say(where, line)))).body;
@@ -115,8 +114,8 @@ describe("sub-agents", () => {
     expect(userText(requestsOf("clerk").at(-1) ?? fail())).toContain('<todo id="1">Ask Mia</todo>');
     const linked = await stage.query("select tool, sub_agent from operations where todo = 1 order by id");
     expect(linked).toEqual([
-      { tool: "FS_Stat", sub_agent: "clerk" },
       { tool: "delegate", sub_agent: null },
+      { tool: "FS_Stat", sub_agent: "clerk" },
     ]);
   });
 

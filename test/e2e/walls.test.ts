@@ -78,7 +78,7 @@ describe.each(["embedded", "postgres"] as const)("walls between rooms, on the %s
   it("and nothing of a room that this person is not in", async () => {
     expect(userText(lastIn(kitchen))).not.toContain("where is the wine?");
     expect(roomSeen(lastIn(kitchen), cellar)).toMatchObject({
-      attributes: { roomName: "", closed: true },
+      attributes: { closed: true },
       children: [],
     });
   });
@@ -94,7 +94,7 @@ describe.each(["embedded", "postgres"] as const)("walls between rooms, on the %s
     expect(JSON.stringify(roomSeen(request, "ephemeris"))).not.toContain("to what do you know?");
     expect(userText(request)).not.toContain("Vault");
     expect(roomSeen(request, vault)).toMatchObject({
-      attributes: { roomName: "", closed: true, unread: "1" },
+      attributes: { closed: true, unread: "1" },
       children: [],
     });
   });
@@ -141,8 +141,8 @@ describe.each(["embedded", "postgres"] as const)("walls between rooms, on the %s
       const { body, sender } = await ann.waitForMessage(room, (message) => message.body.includes(vaultThought));
       expect(sender).toBe("@clevernet:clevernet.test");
       expect(body).toContain(`helper (@agent_helper:clevernet.test): ${vaultThought}`);
-      expect(body).toMatch(/```xml\n<functionCall id="fc1\.1" function="SendMessage_\w+">/);
-      expect(body).toMatch(/```xml\n<functionResult id="fc1\.1">/);
+      expect(body).toMatch(/```xml\n<functionCall id="fc1\.1"[^>]* function="SendMessage_\w+"/);
+      expect(body).toMatch(/```xml\n<functionResult id="fc1\.1"/);
     });
 
     it("lets nobody in whom its owner would invite, agents neither", async () => {

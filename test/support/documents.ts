@@ -115,7 +115,7 @@ export const agentsPage = (): string =>
   pageOf([
     "# Settings of agents",
     "An agent is two files: `agents:/NAME/agent.json` has its settings, `agents:/NAME/persona.md` says who it is. They are made once, from `config.yaml` or by `!agent create`, and kept in the database from then on.",
-    "Its owner and admins change them: with `!write agents:/NAME/agent.json …` alone with the agent, or with `!agent set NAME FIELD VALUE` in the control room, where `null` as the value puts a field back to its default. A change is in force when the agent wakes next. A file with mistakes is refused, and each mistake is named. An agent never changes them itself.",
+    "Its owner and admins change them: in a room with the agent, with `!persona` and `!prompt`, or `!write agents:/NAME/agent.json …`; or in the control room, with `!agent set NAME FIELD VALUE`, where `null` as the value puts a field back to its default, unless `null` means something else for it; `models.read.name` is a field within a field. A change is in force when the agent wakes next. A file with mistakes is refused, and each mistake is named. An agent never changes them itself.",
     madeFrom("`src/domain/agents/settings.ts`"),
     [...head, ...rowsOf("agents", agentFields)].join("\n"),
   ]);

@@ -43,11 +43,13 @@ export const saidIn = async (user: TestUser, room: string): Promise<string[]> =>
 export const isTransaction = ({ method, path }: RequestHead): boolean =>
   method === "PUT" && path.startsWith("/_matrix/app/v1/transactions/");
 
-/** A request of the bridge that sends a message into the room. */
+/** A request of the bridge that sends a message into the room, encrypted or not. */
 export const sendsTo =
   (roomId: string) =>
   ({ method, path }: RequestHead): boolean =>
-    method === "PUT" && decodeURIComponent(path).includes(`/rooms/${roomId}/send/m.room.message/`);
+    method === "PUT" &&
+    /\/send\/m\.room\.(?:message|encrypted)\//.test(path) &&
+    decodeURIComponent(path).includes(`/rooms/${roomId}/`);
 
 /** Waits until the homeserver has pushed nothing for half a second: whatever it pushes next is the test's own. */
 export async function quiet({ requests }: HttpProxy): Promise<void> {

@@ -5,6 +5,7 @@ import { systemClock } from "../../src/base/lib/clock.ts";
 import type { UserId } from "../../src/base/lib/ids.ts";
 import { silentLog } from "../../src/base/lib/log.ts";
 import { AgentDirectory } from "../../src/domain/agents/agent.ts";
+import { modelFor } from "../../src/domain/agents/models.ts";
 import { BudgetBook, type ConfiguredBudgets, type Price } from "../../src/domain/budget/book.ts";
 import { MeteredModel } from "../../src/domain/budget/metered-model.ts";
 import { Submodels } from "../../src/domain/budget/submodel.ts";
@@ -60,21 +61,42 @@ export function mindOf(database: Database, options: MindOptions): Mind {
   const toolbox = new Toolbox(options.tools);
   const subAgents = new SubAgents(options.shipped ?? new Map(), toolbox, files.stores.system);
   const desks = new Desks(database, files.stores);
+  const choiceFor: Mind["choiceFor"] = (agent) => modelFor(agent, "think", { name: "m", models: {} });
+  const events = new Events(database);
+  const todos = new Todos(database);
+  const directory = new AgentDirectory(database, clock, log);
+  const schedules = new Schedules({
+    table: new ScheduleTable(database),
+    clock,
+    log,
+    rights: options.rights,
+    onWoken: () => {},
+    onOutbox: () => {},
+    tellOperators: options.tellOperators ?? (() => {}),
+  });
   const guides = new Guides(options.shipped ?? new Map(), "test", subAgents);
   return {
     clock,
     log,
-    directory: new AgentDirectory(database, clock, log),
+    directory,
+    forTools: {
+      agents: directory,
+      events,
+      interpreter: new Interpreter(),
+      knowledge: new Knowledge(database),
+      rooms,
+      schedules,
+      todos,
+      uploads: new Uploads(database),
+    },
     rights: options.rights,
     botUserId,
     prefixes: new PrefixMeter(),
     rooms,
-    events: new Events(database),
     history: new History(database),
     files,
     windows: { desks, sources: { search: searchSource } },
-    knowledge: new Knowledge(database),
-    todos: new Todos(database),
+    todos,
     turns: new Turns(database, newKey()),
     renders: new Renders(database),
     view: new View(database, {
@@ -82,28 +104,21 @@ export function mindOf(database: Database, options: MindOptions): Mind {
       clock,
       serverName: "test",
       rights: options.rights,
-      defaultModel: () => "m",
+      modelOf: (agent) => choiceFor(agent).model,
       desks,
       guides,
+      prefix: "!",
     }),
     toolbox,
     underWay: new CommandsUnderWay(),
     subAgents,
     model,
-    submodels: new Submodels(model, () => "fast"),
-    interpreter: new Interpreter(),
+    submodels: new Submodels(model, () => ({ model: "fast", temperature: 0 })),
+    choiceFor,
     chains: new Chains(database),
     sensors: [mailbox],
-    schedules: new Schedules({
-      table: new ScheduleTable(database),
-      clock,
-      log,
-      rights: options.rights,
-      onWoken: () => {},
-      onOutbox: () => {},
-      tellOperators: options.tellOperators ?? (() => {}),
-    }),
     book,
+    readMissed: async () => {},
     onOutbox: () => {},
     onQueued: () => {},
     onWoken: () => {},
@@ -113,7 +128,6 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     onTurnEnded: () => {},
     media: new MediaTable(database),
     operations: new Operations(database),
-    uploads: new Uploads(database),
     openDraft: () => ({ write() {}, end: async () => [], withdraw: async () => {} }),
     showWork: () => () => {},
   };

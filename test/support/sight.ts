@@ -11,10 +11,53 @@ export const chatInterface = (request: ModelRequest): Element => {
   const shown = readPrompt(request.body.messages);
   const root = shown.find(({ name }) => name === "chatInterface");
   if (!root) throw new Error("the request holds no chat interface");
-  return { ...root, children: shown.flatMap((part) => (part.name === "chatInterface" ? childrenOf(part) : [part])) };
+  const server = String(
+    shown.flatMap((part) => [part, ...all(part, "chatSystem")]).find(({ name }) => name === "chatSystem")?.attributes
+      .systemId,
+  );
+  const self = String(shown.find(({ name }) => name === "chatSystem")?.attributes.loggedInAs);
+  const parts = shown.flatMap((part) => (part.name === "log" ? logWindows(part, shown) : [part]));
+  const children = parts.flatMap((part) => (part.name === "chatInterface" ? childrenOf(part) : [part]));
+  return withNames({ ...root, children }, self, server);
 };
 
 const childrenOf = ({ children }: Element): readonly Element[] => (typeof children === "string" ? [] : children);
+
+/** A log as a window for each room, and one for the ephemeris. What is said only where it changes stands on each. */
+export const logWindows = (log: Element, shown: readonly Element[] = []): Element[] => {
+  const rooms = shown.filter(({ name }) => name === "chatSystem").flatMap((system) => all(system, "room"));
+  const numbered = (n: unknown) => rooms.find(({ attributes }) => attributes.n === n)?.attributes.roomId;
+  let [room, speaker] = ["", undefined as unknown];
+  const sources = childrenOf(log).flatMap((line): [string, Element][] => {
+    const { name, attributes, children } = line;
+    if (name === "room") [room, speaker] = [String(attributes.roomId ?? numbered(attributes.n)), undefined];
+    if (name === "room") return [];
+    if (name !== "message") return [[name === "roomEvent" ? room : "ephemeris", line]];
+    const sender = attributes.sender ?? (attributes.sent ? undefined : (speaker as string));
+    speaker = sender ?? speaker;
+    return [[room, { name, attributes: { ...attributes, sender }, children }]];
+  });
+  return [...Map.groupBy(sources, ([source]) => source)].map(([src, lines]) => ({
+    name: "window",
+    attributes: { windowId: `log of ${src}`, srcType: "chatHistory", src, contentType: "text/lmml", system: true },
+    children: [{ name: "content", attributes: {}, children: lines.map(([, line]) => line) }],
+  }));
+};
+
+/** Elements with users by their full ids, where they are named by what is said once. */
+const withNames = (whole: Element, self: string, server: string): Element => {
+  const { name, attributes, children } = whole;
+  const fullName = (user: string) => (/[@:]/.test(user) ? user : `@${user}:${server}`);
+  const isEvent = name === "message" || name === "roomEvent";
+  const { id, sender = attributes.sent ? self : undefined, target } = attributes;
+  const named = isEvent && {
+    ...(id !== undefined && { eventId: id }),
+    ...(sender !== undefined && { sender: fullName(String(sender)) }),
+    ...(target !== undefined && { target: fullName(String(target)) }),
+  };
+  const inner = typeof children === "string" ? children : children.map((child) => withNames(child, self, server));
+  return { name, attributes: { ...attributes, ...named }, children: inner };
+};
 
 /** A room as it is shown, with its history; `ephemeris` is one, too. */
 export const roomSeen = (request: ModelRequest, roomId: string): Element | undefined => {

@@ -17,6 +17,7 @@ import { createSharedDatabase } from "./shared-postgres.ts";
 import { lockTable, type TableLock } from "./table-lock.ts";
 import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 import { createUser, type TestUser } from "./user.ts";
+import { indiscretions } from "./wire.ts";
 
 export interface StageOptions {
   readonly database: "embedded" | "postgres";
@@ -193,7 +194,7 @@ export class Stage {
    * What must hold after everything: nothing is left to route or to send, no turn is open, and every row of the
    * outbox is one event in its room, sent after the row was written, those of one sender in the order of the rows (two
    * who speak at the same moment may be written down in one order and sent in the other). Every message that the
-   * homeserver has of a room in which an agent was is stored. On the embedded database the bridge is stopped for it.
+   * homeserver has of a room in which an agent was is stored. None of ours said anything in plain text where it may not. On the embedded database the bridge is stopped for it.
    * `restored`: an older copy of the database goes on, which does not know all that was sent.
    */
   async check({ restored = false } = {}): Promise<void> {
@@ -244,7 +245,11 @@ export class Stage {
   async #checkStored(room: string, agent: string): Promise<void> {
     const heard: string[] = [];
     let isThere = false;
-    for (const event of await this.#timeline(room, agent)) {
+    const timeline = await this.#timeline(room, agent);
+    const isOurs = (userId: string) => userId.startsWith("@agent_") || userId.startsWith("@clevernet:");
+    const [indiscretion] = indiscretions(timeline, isOurs);
+    if (indiscretion !== undefined) throw new Error(`in ${room} ${indiscretion}`);
+    for (const event of timeline) {
       if (event.type === "m.room.member" && event.state_key === agent) isThere = event.content.membership === "join";
       if (isThere && isMessage(event)) heard.push(event.event_id);
     }
@@ -325,10 +330,12 @@ interface TimelineEvent {
 
 /** A message that says something still; what was redacted says nothing. */
 const isMessage = ({ content, type }: TimelineEvent): boolean =>
-  type === "m.room.message" && content.body !== undefined;
+  (type === "m.room.message" && content.body !== undefined) ||
+  (type === "m.room.encrypted" && content.ciphertext !== undefined);
 
 const isRedacted = ({ content, type }: TimelineEvent): boolean =>
-  type === "m.room.message" && content.body === undefined;
+  (type === "m.room.message" && content.body === undefined) ||
+  (type === "m.room.encrypted" && content.ciphertext === undefined);
 
 /** Rows to which the homeserver has answered with an event that was there before them. */
 const olderThanRow = `select o.key, o.event_id as event from outbox o join events e on e.event_id = o.event_id

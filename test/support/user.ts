@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ClientEvent, createClient, type MatrixClient, type MatrixEvent, PendingEventOrdering } from "matrix-js-sdk";
+import {
+  ClientEvent,
+  createClient,
+  type MatrixClient,
+  type MatrixEvent,
+  MatrixEventEvent,
+  PendingEventOrdering,
+} from "matrix-js-sdk";
 import { logger } from "matrix-js-sdk/lib/logger.js";
 import { type ApiRequest, type Credentials, callMatrix, register } from "./matrix-api.ts";
 import { eventually } from "./poll.ts";
@@ -36,13 +43,15 @@ export class TestUser {
   readonly #seen = new Map<string, Message[]>();
   #news = Promise.withResolvers<void>();
 
-  constructor(url: string, credentials: Credentials) {
+  /** @param fetchFn by which the client asks, in place of the usual one */
+  constructor(url: string, credentials: Credentials, fetchFn: typeof fetch = fetch) {
     const { userId, accessToken, deviceId } = credentials;
     this.id = userId;
     this.credentials = credentials;
     this.#url = url;
-    this.client = createClient({ baseUrl: url, userId, accessToken, deviceId, logger: silent });
+    this.client = createClient({ baseUrl: url, userId, accessToken, deviceId, fetchFn, logger: silent });
     this.client.on(ClientEvent.Event, (event) => this.#see(event));
+    this.client.on(MatrixEventEvent.Decrypted, (event) => this.#see(event));
   }
 
   async start(): Promise<void> {
@@ -157,6 +166,16 @@ export class TestUser {
     );
   }
 
+  /** Messages that this client has received and read, in the order in which it could; an event that it cannot read too. */
+  heard(roomId: string): readonly Message[] {
+    return this.#seen.get(roomId) ?? [];
+  }
+
+  /** An event of a room, whole, as the homeserver has it. */
+  event(roomId: string, eventId: string): Promise<Content> {
+    return this.api("GET", `v3/rooms/${encodeURIComponent(roomId)}/event/${encodeURIComponent(eventId)}`);
+  }
+
   /** All messages of a room, oldest first, as the homeserver has them. */
   async messages(roomId: string): Promise<Message[]> {
     const path = `v3/rooms/${encodeURIComponent(roomId)}/messages`;
@@ -175,7 +194,7 @@ export class TestUser {
     if (roomId && event.getType() === "m.room.message") {
       const messages = this.#seen.get(roomId) ?? [];
       this.#seen.set(roomId, messages);
-      messages.push(messageOf(structuredClone(event.event) as RawEvent));
+      messages.push(messageOf(structuredClone(event.getEffectiveEvent()) as unknown as RawEvent));
     }
     this.#news.resolve();
     this.#news = Promise.withResolvers();

@@ -9,17 +9,22 @@ export interface Backlog {
   readonly wakesAge: number;
   readonly outbox: number;
   readonly outboxAge: number;
+  /** Encrypted events whose key has not come. */
+  readonly sealed: number;
+  readonly sealedAge: number;
 }
 
 /** One statement over partial indexes: for whoever looks, never on the way of a message. */
 export async function backlogOf({ sql }: Database): Promise<Backlog> {
   const [row] = await sql<Backlog[]>`
-    select e.count as events, e.age as "eventsAge", w.count as wakes, w.age as "wakesAge", o.count as outbox, o.age as "outboxAge"
+    select e.count as events, e.age as "eventsAge", w.count as wakes, w.age as "wakesAge", o.count as outbox, o.age as "outboxAge",
+      s.count as sealed, s.age as "sealedAge"
     from
       (select count(*), coalesce(extract(epoch from now() - min(received_at)), 0)::float8 as age from events where routed_at is null) e,
       (select count(*), coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as age from wakes where turn_id is null) w,
-      (select count(*), coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as age from outbox where state = 'pending') o`;
-  return row ?? { events: 0, eventsAge: 0, wakes: 0, wakesAge: 0, outbox: 0, outboxAge: 0 };
+      (select count(*), coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as age from outbox where state = 'pending') o,
+      (select count(*), coalesce(extract(epoch from now() - min(since)), 0)::float8 as age from sealed_events) s`;
+  return row ?? { events: 0, eventsAge: 0, wakes: 0, wakesAge: 0, outbox: 0, outboxAge: 0, sealed: 0, sealedAge: 0 };
 }
 
 /** The result within `ms`, or undefined: for questions whose answer nobody waits for longer. Never rejects. */

@@ -74,7 +74,10 @@ async function migrationsOf(sql: Sql): Promise<string[]> {
   return (await sql<{ name: string }[]>`select name from migrations order by name`).map(({ name }) => name);
 }
 
-/** Every table of ours but the list of migrations, referred ones before those that refer. */
+/**
+ * Every table of ours but the list of migrations, and the memory of devices, which may not go back in time; referred
+ * ones before those that refer.
+ */
 async function tablesOf(sql: Sql): Promise<string[]> {
   const tables = await sql<{ name: string; refers: string[] }[]>`
     select c.relname::text as name, coalesce(jsonb_agg(r.relname) filter (where r.relname <> c.relname), '[]') as refers
@@ -82,7 +85,7 @@ async function tablesOf(sql: Sql): Promise<string[]> {
     left join pg_constraint f on f.conrelid = c.oid and f.contype = 'f'
     left join pg_class r on r.oid = f.confrelid
     where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = current_schema()::regnamespace
-      and c.relname <> 'migrations'
+      and c.relname not in ('migrations', 'crypto_rows')
     group by c.relname order by c.relname`;
   const ordered: string[] = [];
   while (ordered.length < tables.length) {

@@ -6,9 +6,19 @@ import type { Log } from "../../base/lib/log.ts";
 import type { Database } from "./connection.ts";
 
 /**
- * Topics of notifications: rooms with something to route or to send, work that waits, leases that were given back, …
+ * Topics of notifications: rooms with something to route or to send, work that waits, leases that were given back, devices that somebody waits for, …
  */
-type Topic = "events" | "outbox" | "turns" | "shards" | "stop" | "permissions" | "doorbell" | "sweep" | "reload";
+type Topic =
+  | "events"
+  | "outbox"
+  | "turns"
+  | "shards"
+  | "stop"
+  | "permissions"
+  | "doorbell"
+  | "sweep"
+  | "reload"
+  | "devices";
 
 /** Called with what another process told; with nothing after a time in which word may have been missed. */
 type Hear = (about: readonly string[] | undefined) => void;

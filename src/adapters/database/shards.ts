@@ -60,7 +60,7 @@ export class Shards {
           update shards set session = ${session}, until = ${newLease(sql)} where name = ${name}
         )
         insert into processes (name, session, until) values (${name}, ${session}, ${newLease(sql)})
-        on conflict (name) do update set session = excluded.session, until = excluded.until`,
+        on conflict (name) do update set session = excluded.session, until = excluded.until, started_at = now()`,
     );
   }
 

@@ -1,9 +1,12 @@
 import { isObject } from "../../base/lib/json.ts";
+import type { FileKeys } from "./encrypted-file.ts";
 
 /** The file that a message carries, as its sender describes it: nothing of it is to be believed. */
 export interface Attachment {
-  /** Where the homeserver has it: `mxc://SERVER/ID`. undefined: encrypted, or no such address. */
+  /** Where the homeserver has it: `mxc://SERVER/ID`. undefined: no such address. */
   readonly url: string | undefined;
+  /** By which it is decrypted; undefined where it is not encrypted. */
+  readonly keys: FileKeys | undefined;
   readonly name: string;
   /** The message's body says something of its own beside the name. */
   readonly captioned: boolean;
@@ -24,10 +27,13 @@ export const readAttachment = (event: { readonly type: string; readonly content:
   const { type, content } = event;
   if (!isObject(content) || typeof content.body !== "string") return undefined;
   if (type !== "m.sticker" && !(type === "m.room.message" && carriers.has(content.msgtype))) return undefined;
-  const { body, filename, url } = content;
+  const { body, file, filename } = content;
+  const keys = isObject(file) ? file : undefined;
+  const { url } = keys ?? content;
   const named = typeof filename === "string" && filename !== "";
   return {
     url: typeof url === "string" && splitMxc(url) ? url : undefined,
+    keys,
     name: named ? filename : body,
     captioned: named && filename !== body,
   };

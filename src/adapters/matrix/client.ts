@@ -17,6 +17,30 @@ export { HomeserverError };
 
 type Json = Record<string, unknown>;
 type Query = Record<string, string | number | undefined>;
+type Method = "DELETE" | "GET" | "POST" | "PUT";
+
+/** Parts that a request may have. */
+interface RequestParts {
+  /** Without a sender, the application service's own user asks: the bot. */
+  readonly as?: Sender | undefined;
+  readonly body?: Json | undefined;
+  readonly query?: Query;
+  readonly timeoutMs?: number;
+}
+
+/** An event on its way to a room. */
+interface NewEvent {
+  readonly type: string;
+  readonly content: Json;
+  /** One sender, device and id give one event, however often it is sent, for 24 hours. */
+  readonly transactionId: string;
+}
+
+interface NewState {
+  readonly type: string;
+  readonly stateKey: string;
+  readonly content: Json;
+}
 
 const v3 = "/_matrix/client/v3";
 const enc = encodeURIComponent;
@@ -27,6 +51,8 @@ export class MatrixClient {
   readonly #id: string;
   /** Told when the homeserver did not answer, or answered as if it were gone. */
   onUnreachable: () => void = () => {};
+  /** Told of a device that the homeserver had deleted, and that was made anew without its keys. */
+  onDeviceMade: (device: Required<Sender>) => void = () => {};
   /** Told of every request: the HTTP status, 0 when there was no answer. */
   onAnswered: (status: number) => void = () => {};
 
@@ -47,23 +73,21 @@ export class MatrixClient {
 
   /** A device that the homeserver has deleted, as it may do with old ones, is made anew. */
   async request(
-    method: "GET" | "POST" | "PUT",
+    method: Method,
     path: string,
-    as?: Sender,
-    body?: Json,
-    query: Query = {},
-    timeoutMs = 60_000,
+    { as, body, query = {}, timeoutMs = 60_000 }: RequestParts = {},
   ): Promise<Json> {
     const sender = { user_id: as?.userId, device_id: as?.deviceId };
-    const ask = () => this.#ask(method, path, defined({ ...query, ...sender }), body, timeoutMs);
+    const ask = () => this.#ask(method, path, { body, query: defined({ ...query, ...sender }), timeoutMs });
     return ask().catch(async (error: unknown) => {
       if (!(error instanceof HomeserverError && error.lacksDevice && as?.deviceId !== undefined)) throw error;
       await this.putDevice(as.userId, as.deviceId);
+      this.onDeviceMade({ userId: as.userId, deviceId: as.deviceId });
       return ask();
     });
   }
 
-  async #ask(method: "GET" | "POST" | "PUT", path: string, query: Query, body: Json | undefined, timeoutMs: number) {
+  async #ask(method: Method, path: string, { body, query, timeoutMs }: RequestParts) {
     try {
       const answer: unknown = await this.#bridge.getBot().getClient().doRequest(method, path, query, body, timeoutMs);
       if (typeof answer !== "object" || answer === null) throw new Error("the answer is no JSON");
@@ -77,58 +101,69 @@ export class MatrixClient {
     }
   }
 
-  /** Sends an event; the same sender, device and transaction id give the same event, for 24 hours. */
-  async send(as: Sender, roomId: RoomId, type: string, transactionId: string, content: Json): Promise<EventId> {
+  async send(as: Sender, roomId: RoomId, { type, content, transactionId }: NewEvent): Promise<EventId> {
     const path = `${v3}/rooms/${enc(roomId)}/send/${enc(type)}/${enc(transactionId)}`;
-    return idIn(await this.request("PUT", path, as, content), "event_id", "$", path) as EventId;
+    return idIn(await this.request("PUT", path, { as, body: content }), "event_id", "$", path) as EventId;
   }
 
-  async sendState(as: Sender, roomId: RoomId, type: string, stateKey: string, content: Json): Promise<EventId> {
+  async sendState(as: Sender, roomId: RoomId, { type, stateKey, content }: NewState): Promise<EventId> {
     const path = `${v3}/rooms/${enc(roomId)}/state/${enc(type)}/${enc(stateKey)}`;
-    return idIn(await this.request("PUT", path, as, content), "event_id", "$", path) as EventId;
+    return idIn(await this.request("PUT", path, { as, body: content }), "event_id", "$", path) as EventId;
   }
 
   async join(as: Sender, roomId: RoomId): Promise<void> {
     const path = `${v3}/join/${enc(roomId)}`;
-    idIn(await this.request("POST", path, as, {}), "room_id", "!", path);
+    idIn(await this.request("POST", path, { as, body: {} }), "room_id", "!", path);
   }
 
   async leave(as: Sender, roomId: RoomId, reason: string): Promise<void> {
-    await this.request("POST", `${v3}/rooms/${enc(roomId)}/leave`, as, { reason });
+    await this.request("POST", `${v3}/rooms/${enc(roomId)}/leave`, { as, body: { reason } });
   }
 
   async invite(as: Sender, roomId: RoomId, userId: UserId): Promise<void> {
-    await this.request("POST", `${v3}/rooms/${enc(roomId)}/invite`, as, { user_id: userId });
+    await this.request("POST", `${v3}/rooms/${enc(roomId)}/invite`, { as, body: { user_id: userId } });
   }
 
   async kick(as: Sender, roomId: RoomId, userId: UserId, reason: string): Promise<void> {
-    await this.request("POST", `${v3}/rooms/${enc(roomId)}/kick`, as, { user_id: userId, reason });
+    await this.request("POST", `${v3}/rooms/${enc(roomId)}/kick`, { as, body: { user_id: userId, reason } });
   }
 
   /** Ends the user for good: it leaves its rooms, and its id cannot be used again. `erase` hides what it said. */
   async deactivate(userId: UserId, erase: boolean): Promise<void> {
-    await this.request("POST", `${v3}/account/deactivate`, { userId }, { erase });
+    await this.request("POST", `${v3}/account/deactivate`, { as: { userId }, body: { erase } });
   }
 
   async typing(as: Sender, roomId: RoomId, timeoutMs: number): Promise<void> {
     const body = timeoutMs > 0 ? { typing: true, timeout: timeoutMs } : { typing: false };
-    await this.request("PUT", `${v3}/rooms/${enc(roomId)}/typing/${enc(as.userId)}`, as, body);
+    await this.request("PUT", `${v3}/rooms/${enc(roomId)}/typing/${enc(as.userId)}`, { as, body });
   }
 
   /** Says that the user has read the room, threads included, up to an event. */
   async receipt(as: Sender, roomId: RoomId, eventId: EventId): Promise<void> {
-    await this.request("POST", `${v3}/rooms/${enc(roomId)}/receipt/m.read/${enc(eventId)}`, as, {});
+    await this.request("POST", `${v3}/rooms/${enc(roomId)}/receipt/m.read/${enc(eventId)}`, { as, body: {} });
   }
 
   /** All current state events of a room, as the homeserver gives them. */
   async roomState(as: Sender, roomId: RoomId): Promise<unknown[]> {
     const path = `${v3}/rooms/${enc(roomId)}/state`;
-    return listIn({ state: await this.request("GET", path, as) }, "state", path);
+    return listIn({ state: await this.request("GET", path, { as }) }, "state", path);
+  }
+
+  /** True if the room has state of this type; false also where the user may not know. */
+  async hasState(as: Sender, roomId: RoomId, type: string): Promise<boolean> {
+    try {
+      await this.request("GET", `${v3}/rooms/${enc(roomId)}/state/${enc(type)}/`, { as });
+      return true;
+    } catch (error) {
+      if (error instanceof HomeserverError && (error.status === 404 || error.status === 403) && error.final)
+        return false;
+      throw error;
+    }
   }
 
   /** Content of the room's `m.room.power_levels`. */
   powerLevels(as: Sender, roomId: RoomId): Promise<Json> {
-    return this.request("GET", `${v3}/rooms/${enc(roomId)}/state/m.room.power_levels`, as);
+    return this.request("GET", `${v3}/rooms/${enc(roomId)}/state/m.room.power_levels`, { as });
   }
 
   /** A page of a room's timeline towards the past, newest first; without `from`, from its end. */
@@ -139,7 +174,7 @@ export class MatrixClient {
     limit: number,
   ): Promise<{ events: unknown[]; next: string | undefined }> {
     const path = `${v3}/rooms/${enc(roomId)}/messages`;
-    const page = await this.request("GET", path, as, undefined, { dir: "b", from, limit });
+    const page = await this.request("GET", path, { as, query: { dir: "b", from, limit } });
     return {
       events: listIn(page, "chunk", path),
       next: typeof page.end === "string" ? page.end : undefined,
@@ -166,7 +201,12 @@ export class MatrixClient {
   }
 
   async createRoom(as: Sender, room: Json): Promise<RoomId> {
-    return idIn(await this.request("POST", `${v3}/createRoom`, as, room), "room_id", "!", "/createRoom") as RoomId;
+    return idIn(
+      await this.request("POST", `${v3}/createRoom`, { as, body: room }),
+      "room_id",
+      "!",
+      "/createRoom",
+    ) as RoomId;
   }
 
   /**
@@ -201,7 +241,10 @@ export class MatrixClient {
 
   /** Makes the device exist (MSC4190: an application service may, without login). */
   async putDevice(userId: UserId, deviceId: string): Promise<void> {
-    await this.request("PUT", `${v3}/devices/${enc(deviceId)}`, { userId }, { display_name: "Clevernet" });
+    await this.request("PUT", `${v3}/devices/${enc(deviceId)}`, {
+      as: { userId },
+      body: { display_name: "Clevernet" },
+    });
   }
 
   async setProfile(userId: UserId, displayName: string, avatar: string | null): Promise<void> {
@@ -221,7 +264,7 @@ export class MatrixClient {
    */
   async ping(transactionId: string): Promise<boolean> {
     const path = `/_matrix/client/v1/appservice/${enc(this.#id)}/ping`;
-    const answer = await this.request("POST", path, undefined, { transaction_id: transactionId }, {}, pingMs);
+    const answer = await this.request("POST", path, { body: { transaction_id: transactionId }, timeoutMs: pingMs });
     return typeof answer.duration_ms === "number";
   }
 
@@ -234,7 +277,7 @@ export class MatrixClient {
    */
   async alive(): Promise<boolean> {
     try {
-      await this.request("GET", "/_matrix/client/versions", undefined, undefined, {}, 5_000);
+      await this.request("GET", "/_matrix/client/versions", { timeoutMs: 5_000 });
       return true;
     } catch (error) {
       return error instanceof HomeserverError && error.errcode !== "" && error.status < 500;
@@ -244,7 +287,7 @@ export class MatrixClient {
   /** Reads what a user missed since a token, without waiting; see `sweep.ts`. */
   async sync(userId: UserId, since: string | undefined, filter: Json): Promise<Json> {
     const query = { since, filter: JSON.stringify(filter), timeout: 0, set_presence: "offline" };
-    return this.request("GET", `${v3}/sync`, { userId }, undefined, query);
+    return this.request("GET", `${v3}/sync`, { as: { userId }, query });
   }
 }
 

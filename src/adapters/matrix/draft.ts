@@ -39,19 +39,17 @@ export const draftEdit = (root: EventId, text: string): Record<string, unknown> 
 export async function withdraw(
   client: MatrixClient,
   as: Sender,
-  roomId: RoomId,
-  eventId: EventId,
-  key: string,
-  reason = "This was a draft.",
+  { roomId, eventId }: { readonly roomId: RoomId; readonly eventId: EventId },
+  { key, reason = "This was a draft." }: { readonly key: string; readonly reason?: string | undefined },
 ): Promise<void> {
   const room = encodeURIComponent(roomId);
   const path = `/_matrix/client/v1/rooms/${room}/relations/${encodeURIComponent(eventId)}/m.replace`;
-  const related = listIn(await client.request("GET", path, as, undefined, { limit: editsMost }), "chunk", path);
+  const related = listIn(await client.request("GET", path, { as, query: { limit: editsMost } }), "chunk", path);
   const edits = related.filter(isObject).filter(({ sender }) => sender === as.userId);
   for (const id of [...edits.map(({ event_id }) => String(event_id)), eventId]) {
     const transaction = digest(key, id);
     const redaction = `/_matrix/client/v3/rooms/${room}/redact/${encodeURIComponent(id)}/${transaction}`;
-    const redacted = await client.request("PUT", redaction, as, { reason });
+    const redacted = await client.request("PUT", redaction, { as, body: { reason } });
     idIn(redacted, "event_id", "$", redaction);
   }
 }

@@ -1,5 +1,6 @@
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { isObject } from "../../base/lib/json.ts";
+import { storable } from "../../base/lib/storable.ts";
 
 /** A room event as homeservers send it to clients and application services (format of the Matrix specification). */
 export interface ClientEvent {
@@ -20,7 +21,8 @@ export interface ClientEvent {
 
 type EventReading =
   | { readonly ok: true; readonly event: ClientEvent }
-  | { readonly ok: false; readonly reason: string };
+  /** `remains`: of a message, an event that tells that it came, and to whom it was said. */
+  | { readonly ok: false; readonly reason: string; readonly remains?: ClientEvent };
 
 /** Limits of the specification, in bytes. */
 const idBytesMax = 255;
@@ -61,10 +63,34 @@ export const readEvent = (value: unknown): EventReading => {
   if (reason === undefined) return { ok: true, event: event(content) };
   const { membership } = content;
   if (type === "m.room.member" && isShort(membership)) return { ok: true, event: event({ membership }) };
-  return misfit(`content ${reason}`);
+  const isMessage = type === "m.room.message" && state_key === undefined;
+  return { ...misfit(`content ${reason}`), ...(isMessage && { remains: event(remainsOf(content)) }) };
 };
 
-const misfit = (reason: string): EventReading => ({ ok: false, reason });
+const misfit = (reason: string) => ({ ok: false, reason }) as const;
+
+/** By which programs know what remains of a message that cannot be stored. */
+const unreadable = "org.clevernet.unreadable";
+export const isUnreadable = (content: Readonly<Record<string, unknown>>): boolean => unreadable in content;
+
+/** Characters of a text that tell whom it addresses. */
+const addressChars = 300;
+const mentionsKept = 100;
+
+/** Keeps of a message's content what tells to whom it was said. */
+export const remainsOf = ({
+  body,
+  msgtype,
+  "m.mentions": mentions,
+}: ClientEvent["content"]): ClientEvent["content"] => {
+  const ids: unknown[] = isObject(mentions) && Array.isArray(mentions.user_ids) ? mentions.user_ids : [];
+  return {
+    msgtype: msgtype === "m.notice" ? msgtype : "m.text",
+    body: typeof body === "string" ? storable(body.slice(0, addressChars)) : "",
+    ...(isObject(mentions) && { "m.mentions": { user_ids: ids.filter((id) => isId(id, "@")).slice(0, mentionsKept) } }),
+    [unreadable]: true,
+  };
+};
 
 const isShort = (value: unknown): value is string =>
   typeof value === "string" && Buffer.byteLength(value) <= idBytesMax && !unstorableText(value);

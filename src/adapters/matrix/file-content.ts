@@ -1,3 +1,4 @@
+import type { FileKeys } from "./encrypted-file.ts";
 import { relatesTo, type ThreadPlace } from "./relation.ts";
 
 interface Pixels {
@@ -55,12 +56,21 @@ export const fileContent = ({ file, image, thumbnail, caption, thread, key }: Fi
   ...relatesTo(thread),
 });
 
+/** A file that the homeserver has; with its keys where it is encrypted. */
+interface UploadedFile {
+  readonly url: string;
+  readonly keys?: FileKeys | null | undefined;
+}
+
 /** The content with the addresses of its files. */
 export const withUrls = (
   content: Readonly<Record<string, unknown>>,
-  urls: { readonly file: string; readonly thumbnail?: string | undefined },
+  { file, thumbnail }: { readonly file: UploadedFile; readonly thumbnail?: UploadedFile | undefined },
 ): Record<string, unknown> => ({
   ...content,
-  url: urls.file,
-  ...(urls.thumbnail !== undefined && { info: { ...(content.info as object), thumbnail_url: urls.thumbnail } }),
+  ...addressOf("", file),
+  ...(thumbnail && { info: { ...(content.info as object), ...addressOf("thumbnail_", thumbnail) } }),
 });
+
+const addressOf = (prefix: string, { url, keys }: UploadedFile) =>
+  keys ? { [`${prefix}file`]: { ...keys, url } } : { [`${prefix}url`]: url };

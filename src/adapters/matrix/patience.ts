@@ -5,13 +5,18 @@ import { HomeserverError } from "./client.ts";
 
 const pauseMs = 500;
 
+/** How somebody waits. */
+interface Waiting {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly aborted: AbortSignal;
+}
+
 /** Resolves when the homeserver answers; says once that it does not. Rejects with the signal's reason. */
 export async function waitForHomeserver(
-  alive: () => Promise<boolean>,
   url: string,
-  clock: Clock,
-  log: Log,
-  aborted: AbortSignal,
+  alive: () => Promise<boolean>,
+  { clock, log, aborted }: Waiting,
 ): Promise<void> {
   for (let said = false; !(await alive()); said = true) {
     if (!said) log.warn(`the homeserver does not answer at ${url}; waiting for it`);
@@ -22,9 +27,7 @@ export async function waitForHomeserver(
 /** Asks at start until the homeserver answers. Throws a `UserError` when it refuses: the two files do not agree. */
 export async function untilAnswered<Result>(
   ask: () => Promise<Result>,
-  clock: Clock,
-  log: Log,
-  aborted: AbortSignal,
+  { clock, log, aborted }: Waiting,
 ): Promise<Result> {
   for (;;) {
     try {

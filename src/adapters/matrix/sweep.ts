@@ -103,25 +103,22 @@ export interface Page {
  * before what is not. Ends where the homeserver refuses.
  */
 export const readAfter = (client: PageReader, userId: UserId, roomId: RoomId, token: string): AsyncGenerator<Page> =>
-  readPages(client, userId, roomId, "f", token);
+  readPages(client, userId, roomId, { dir: "f", token });
 
 /** Reads a room's timeline towards the past, newest first, from a token or from its end. */
 export const readBefore = (client: PageReader, userId: UserId, roomId: RoomId, token?: string): AsyncGenerator<Page> =>
-  readPages(client, userId, roomId, "b", token);
+  readPages(client, userId, roomId, { dir: "b", token });
 
 async function* readPages(
   client: PageReader,
   userId: UserId,
   roomId: RoomId,
-  dir: "b" | "f",
-  token: string | undefined,
+  { dir, token }: { readonly dir: "b" | "f"; readonly token: string | undefined },
 ): AsyncGenerator<Page> {
   const path = `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/messages`;
   for (let from = token; ; ) {
     const query = { dir, from, limit: pageSize };
-    const { chunk, start, end } = await client
-      .request("GET", path, { userId }, undefined, query)
-      .catch(nothingIfRefused);
+    const { chunk, start, end } = await client.request("GET", path, { as: { userId }, query }).catch(nothingIfRefused);
     // A page may hold nothing that the user may see, and more may follow it: only a missing token ends the timeline.
     const next = typeof end === "string" && end !== from ? end : undefined;
     yield { events: events(chunk), start: typeof start === "string" ? start : undefined, next };

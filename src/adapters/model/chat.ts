@@ -7,6 +7,7 @@ import { attemptOnce } from "./attempt.ts";
 import type { Arrival, Completion } from "./completion.ts";
 import { diagnose, type Failure, ModelError } from "./failure.ts";
 import { refusalOfImages } from "./images.ts";
+import { type OptionName, RefusedOptions, refusedOption } from "./options.ts";
 import { requestBody } from "./request.ts";
 import type { ChatRequest } from "./types.ts";
 
@@ -35,6 +36,8 @@ export interface ChatModelOptions {
   readonly random?: () => number;
   /** Hears of each attempt that another follows, with the status it was answered with, if it was answered. */
   readonly onRetry?: (model: string, status: number | undefined) => void;
+  /** Hears of an option that a model has refused; it is asked without it. */
+  readonly onRefused?: (request: ChatRequest, option: OptionName, words: string) => void;
 }
 
 /** Longer than this no turn waits for a provider, whatever it asks for. */
@@ -57,7 +60,7 @@ const backoffMs = (attempt: number, random: () => number): number => 1000 * 2 **
 
 export const createChatModel = (options: ChatModelOptions): ChatModel => {
   const { baseUrl, apiKey, clock, log, attempts = 5, idleTimeoutMs = 120_000, answerMs = 600_000 } = options;
-  const { random = randomFraction, onRetry = () => {} } = options;
+  const { random = randomFraction, onRetry = () => {}, onRefused = () => {} } = options;
   const { host, hostname } = new URL(baseUrl);
   const client = new OpenAI({
     baseURL: baseUrl,
@@ -87,7 +90,10 @@ export const createChatModel = (options: ChatModelOptions): ChatModel => {
   /** Models that have refused images: they are sent none until the next start. */
   const blind = new Set<string>();
 
-  const complete: ChatModel["complete"] = async (request, signal, onArrival = () => {}) => {
+  const refused = new RefusedOptions();
+
+  const complete: ChatModel["complete"] = async (asked, signal, onArrival = () => {}) => {
+    let request = refused.without(asked);
     let showing =
       !blind.has(request.model) &&
       request.messages.some((message) => message.role === "user" && (message.images ?? []).length > 0);
@@ -107,6 +113,15 @@ export const createChatModel = (options: ChatModelOptions): ChatModel => {
           log.warn({ model: request.model, host }, `${message} – asked again without images`);
           if (refusal === "never") blind.add(request.model);
           showing = false;
+          onRetry(request.model, failure.status);
+          continue;
+        }
+        const option = refusedOption(request, failure);
+        if (option !== undefined) {
+          log.warn({ model: request.model, host, option }, `${message} – asked again without ${option}`);
+          refused.add(request, option);
+          onRefused(request, option, quote(failure.words));
+          request = refused.without(request);
           onRetry(request.model, failure.status);
           continue;
         }

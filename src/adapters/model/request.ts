@@ -1,6 +1,6 @@
 import type OpenAI from "openai";
 import { withImages } from "./images.ts";
-import type { ChatMessage, ChatRequest, ToolCall } from "./types.ts";
+import type { ChatMessage, ChatRequest, ModelOptions, ToolCall } from "./types.ts";
 
 type RequestBody = OpenAI.ChatCompletionCreateParamsStreaming;
 
@@ -13,6 +13,18 @@ const fieldsOf = (host: string, sessionId: string) => {
   if (host === "api.openai.com") return { prompt_cache_key: sessionId };
   return {};
 };
+
+/**
+ * The options as a host takes them. OpenRouter has an object for the reasoning, in which alone a number of tokens can be
+ * said; OpenAI another name for the length of the answer.
+ */
+const optionsOf = (host: string, { temperature, reasoning, maxTokens }: ModelOptions) => ({
+  ...(temperature !== undefined && { temperature }),
+  ...(typeof reasoning === "number" && { reasoning: { max_tokens: reasoning } }),
+  ...(typeof reasoning === "string" &&
+    (host === "openrouter.ai" ? { reasoning: { effort: reasoning } } : { reasoning_effort: reasoning })),
+  ...(maxTokens !== undefined && { [host === "api.openai.com" ? "max_completion_tokens" : "max_tokens"]: maxTokens }),
+});
 
 /** Where a model's cache works only by marks: Anthropic's, through OpenRouter; four marks at most. */
 const wantsMarks = (host: string, model: string): boolean => host === "openrouter.ai" && model.startsWith("anthropic/");
@@ -83,7 +95,7 @@ export const requestBody = (request: ChatRequest, host: string, { blind = false 
   messages: request.messages.map((message) => messageOf(message, { blind, marks: wantsMarks(host, request.model) })),
   stream: true,
   stream_options: { include_usage: true },
-  ...(request.temperature !== undefined && { temperature: request.temperature }),
+  ...optionsOf(host, request),
   ...(request.tools.length > 0 && {
     tools: request.tools.map(({ name, description, parameters }) => ({
       type: "function" as const,

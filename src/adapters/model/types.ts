@@ -54,11 +54,22 @@ export interface ToolDefinition {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-export interface ChatRequest {
+/** How hard models think before they answer, from not at all. */
+export const reasoningEfforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+type ReasoningEffort = (typeof reasoningEfforts)[number];
+
+/** What people set of a model. What is not set is not sent: the provider's default holds. */
+export interface ModelOptions {
+  readonly temperature?: number | undefined;
+  /** An effort, or the most tokens of thoughts. */
+  readonly reasoning?: ReasoningEffort | number | undefined;
+  /** The most tokens of an answer. */
+  readonly maxTokens?: number | undefined;
+}
+
+export interface ChatRequest extends ModelOptions {
   /** The provider's name of the model. */
   readonly model: string;
-  /** The provider's default when undefined. */
-  readonly temperature: number | undefined;
   readonly messages: readonly ChatMessage[];
   readonly tools: readonly ToolDefinition[];
   readonly parallelToolCalls: boolean;

@@ -13,7 +13,7 @@ export const usageRecord = z.object({
 const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
 
 /** An image, whatever its size: providers scale it down to about this many tokens. */
-const imageTokens = 1_500;
+export const imageTokens = 1_500;
 
 /** Tokens of what a request sends. */
 export const estimatePrompt = ({ messages, tools }: ChatRequest): number => {

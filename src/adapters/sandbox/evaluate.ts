@@ -26,7 +26,8 @@ export interface Computed {
 }
 
 /** Of a processor: a busy machine takes nothing of them. */
-const secondsMost = 2;
+export const secondsMost = 2;
+export const tooLong = `it was stopped after ${secondsMost} seconds of processor time`;
 const megabytesMost = 64;
 /** Of what was printed, and of the value, each; the rest is counted. */
 export const charactersMost = 8_000;
@@ -50,7 +51,7 @@ export async function evaluate({ code, now, timeZone }: Computation): Promise<Co
   const answer = (value: string | undefined, error?: string): Computed => ({
     printed: clipped(printed, written),
     value: value === undefined ? undefined : clipped(value),
-    error: late ? `it was stopped after ${secondsMost} seconds` : error && clipped(error),
+    error: late ? tooLong : error && clipped(error),
   });
   try {
     const vm = await QuickJS.create({

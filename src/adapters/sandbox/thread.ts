@@ -1,13 +1,12 @@
 import { Worker } from "node:worker_threads";
-import { after, afterIdling } from "../../base/lib/clock.ts";
+import { after, afterIdling, systemClock } from "../../base/lib/clock.ts";
 import { messageOf } from "../../base/lib/errors.ts";
-import type { Computation, Computed } from "./evaluate.ts";
+import { type Computation, type Computed, secondsMost, tooLong } from "./evaluate.ts";
 
-/**
- * Time after which a program is ended from outside, where it cannot be interrupted from inside. A busy machine takes
- * long to start it.
- */
-const patienceMs = 6_000;
+/** What cannot be interrupted from inside is ended from outside: its processor time is looked at this often. */
+const lookEveryMs = 200;
+/** Time after which any program is ended, however little of a processor a busy machine had for it. */
+const patienceMs = 40_000;
 /** A thread that has nothing to do goes, and with it the memory that WebAssembly never gives back. */
 const idleMs = 60_000;
 
@@ -26,8 +25,11 @@ export class InterpreterThread {
     const worker = this.#worker;
     const { promise, resolve, reject } = Promise.withResolvers<Computed>();
     const giveUp = (): void => reject(signal.reason);
-    const late = () => resolve(failed(`it was stopped after ${patienceMs / 1_000} seconds`));
-    const forget = after(patienceMs, late);
+    const forget = after(patienceMs, () =>
+      resolve(failed(`it was stopped after ${patienceMs / 1_000} seconds: this machine has no time for it`)),
+    );
+    const over = new AbortController();
+    void untilUsed(worker, over.signal).then(() => resolve(failed(tooLong)));
     const die = (error: unknown): void => resolve(failed(`the interpreter gave up: ${messageOf(error)}`));
     let answered = false;
     const answer = (computed: Computed): void => {
@@ -42,6 +44,7 @@ export class InterpreterThread {
       return await promise;
     } finally {
       forget();
+      over.abort();
       signal.removeEventListener("abort", giveUp);
       worker.off("message", answer);
       worker.off("error", die);
@@ -53,6 +56,19 @@ export class InterpreterThread {
   #end(): void {
     void this.#worker?.terminate();
     this.#worker = undefined;
+  }
+}
+
+/** Resolves when the worker has had as much of a processor as a computation may, or the signal is aborted. */
+async function untilUsed(worker: Worker, over: AbortSignal): Promise<void> {
+  let begun: number | undefined;
+  while (!over.aborted) {
+    // A worker that is not there yet has used nothing.
+    const usage = await worker.cpuUsage().catch(() => undefined);
+    const used = usage && (usage.user + usage.system) / 1_000_000;
+    begun ??= used;
+    if (used !== undefined && begun !== undefined && used - begun > secondsMost) return;
+    await systemClock.sleep(lookEveryMs, over).catch(() => {});
   }
 }
 

@@ -8,6 +8,7 @@ import type { RoomId } from "../../base/lib/ids.ts";
 import { isObject } from "../../base/lib/json.ts";
 import { problemsOf } from "../../base/lib/problems.ts";
 import { parseYaml } from "../../base/lib/yaml.ts";
+import type { ConfiguredModels } from "../../domain/agents/models.ts";
 import type { ConfiguredBudgets, Price } from "../../domain/budget/book.ts";
 import type { Permissions } from "../../domain/rights/permissions.ts";
 import { type ConfiguredAgent, configSchema } from "./schema.ts";
@@ -25,13 +26,10 @@ export interface Config {
   /** Path of registration.yaml. */
   readonly registration: string;
   readonly database: { readonly dir: string } | { readonly url: string };
-  /** `name` is the model of agents that name none; `submodel` reads long texts for them. */
-  readonly model: {
-    readonly baseUrl: string;
-    readonly apiKey: string | undefined;
-    readonly name: string;
-    readonly submodel: string | undefined;
-  };
+  /** `name` is the model of agents that name none. */
+  readonly model: { readonly baseUrl: string; readonly apiKey: string | undefined; readonly name: string };
+  /** By kind of task, for agents that choose none of a kind. */
+  readonly models: ConfiguredModels["models"];
   /** Limit for all files of an agent, a user or a room together. */
   readonly files: { readonly quotaMegabytes: number };
   /** The largest file that is taken from a room. */
@@ -49,6 +47,9 @@ export interface Config {
   /** Lines that the operator should read at start. */
   readonly warnings: readonly string[];
 }
+
+/** Models as agents choose among them. */
+export const modelsOf = ({ model: { name }, models }: Config): ConfiguredModels => ({ name, models });
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -149,7 +150,7 @@ const configOf = (read: z.output<typeof configSchema>, file: string): Config => 
     bridge: { ...bridge, instance: bridge.instance ?? `${hostname()}:${bridge.port}` },
     registration: resolve(dir, read.registration),
     database: databaseDir === undefined ? { url: databaseUrl } : { dir: resolve(dir, databaseDir) },
-    model: { ...read.model, apiKey: read.model.apiKey, submodel: read.model.submodel },
+    model: { ...read.model, apiKey: read.model.apiKey },
     controlRoom: read.controlRoom,
     warnings: open ? [] : ['permissions: nobody may do anything; let somebody in, such as "@you:example.org": admin'],
   };

@@ -12,7 +12,16 @@ interface Difference {
 }
 
 /** Sections that can be changed while the bridge runs; the rest is read at the next start. */
-export const liveSections = ["permissions", "controlRoom", "model", "budgets", "prices", "limits", "logLevel"];
+export const liveSections = [
+  "permissions",
+  "controlRoom",
+  "model",
+  "models",
+  "budgets",
+  "prices",
+  "limits",
+  "logLevel",
+];
 /** Agents are made from the configuration and not changed by it; the others are not written in the file. */
 const passed = ["agents", "file", "warnings"];
 

@@ -2,11 +2,13 @@ import { z } from "zod";
 import type { AgentName, RoomId, UserId } from "../../base/lib/ids.ts";
 import { isAgentName, isRoomId, isServerName, isUserId } from "../../base/lib/matrix-id.ts";
 import { section } from "../../base/lib/problems.ts";
+import { modelsSection } from "../../domain/agents/models.ts";
 import {
   type AgentSettings,
   agentFields,
   budgetLimit,
   refusedAgentFields,
+  refuseMute,
   text,
 } from "../../domain/agents/settings.ts";
 import { each } from "../../domain/budget/book.ts";
@@ -39,20 +41,18 @@ const agentName =
 export const isApiKey = (key: string): boolean => /^[\x21-\x7e]+$/.test(key);
 
 const apiKey = "a key of one line without spaces, apiKeyFile: PATH, or nothing where the model asks for none";
-const modelSection = section({
-  baseUrl: webUrl("https://openrouter.ai/api/v1")
-    .default("https://openrouter.ai/api/v1")
-    .describe("Address of the service."),
-  apiKey: z.string(apiKey).refine(isApiKey, apiKey).optional().describe("Key for the service, if it asks for one."),
-  name: filled("the name of a model, such as anthropic/claude-sonnet-4.5").describe(
-    "Model of all agents that name none.",
-  ),
-  submodel: filled("the name of a fast model, such as google/gemini-2.5-flash")
-    .optional()
-    .describe(
-      "Fast model that reads long texts for agents: questions about windows, summaries. Without it: their own.",
+const modelSection = section(
+  {
+    baseUrl: webUrl("https://openrouter.ai/api/v1")
+      .default("https://openrouter.ai/api/v1")
+      .describe("Address of the service."),
+    apiKey: z.string(apiKey).refine(isApiKey, apiKey).optional().describe("Key for the service, if it asks for one."),
+    name: filled("the name of a model, such as anthropic/claude-sonnet-4.5").describe(
+      "Model of all agents that name none.",
     ),
-});
+  },
+  { submodel: "submodel has another place now: write models: { read: { name: … } }, beside model" },
+);
 
 const databaseSection = section({
   dir: filled("a folder, such as data")
@@ -95,10 +95,14 @@ const agentSection = section(
       .custom<UserId>((owner) => typeof owner === "string" && isUserId(owner), userId)
       .optional()
       .describe("Person to whom the agent belongs. Without it: the first admin in `permissions`."),
-    persona: filled("the text of the persona").optional().describe("Text of its persona file, where it has none yet."),
+    persona: filled("the text of the persona")
+      .optional()
+      .describe(
+        "Text of its persona file, where it has none yet. Without it: one with traits, capabilities and guidelines.",
+      ),
   },
   refusedAgentFields,
-);
+).superRefine(refuseMute);
 
 /** An agent that the configuration file seeds. */
 export interface ConfiguredAgent {
@@ -166,6 +170,11 @@ export const configKeys = {
     .describe("File that the homeserver reads as well: it holds the secrets between the two."),
   database: databaseSection.describe("Where everything is kept: either `dir` or `url`."),
   model: modelSection.describe("The language model: any service that speaks the OpenAI protocol with tool calls."),
+  models: modelsSection
+    .default({})
+    .describe(
+      "Models of that service for kinds of tasks, and what is set of them, for all agents that choose none of a kind.",
+    ),
   files: filesSection.prefault({}).describe("Files of agents, people and rooms."),
   media: mediaSection.prefault({}).describe("Images, voice messages and other files that people send in rooms."),
   permissions: z

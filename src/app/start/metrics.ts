@@ -7,7 +7,7 @@ import type { BudgetBook } from "../../domain/budget/book.ts";
 /** Outcome of a turn: `parked` waits for people, `left` is left to the next start, or to another process. */
 export type TurnOutcome = "done" | "parked" | "failed" | "stopped" | "left";
 
-const seconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+const seconds = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
 /** Makes the metrics of the bridge and of its process. Counters are this process's, since its start. */
 export function createMetrics(registry: Registry) {
@@ -23,7 +23,7 @@ export function createMetrics(registry: Registry) {
 
   const waiting = gauge(
     "waiting",
-    "What is stored and not done: events to route, wakes to work on, messages to send",
+    "What is stored and not done: events to route, wakes to work on, messages to send, encrypted events without a key",
     "what",
   );
   const waitingAge = gauge("waiting_age_seconds", "How long the oldest of it has been waiting", "what");
@@ -45,6 +45,23 @@ export function createMetrics(registry: Registry) {
   const requests = counter("homeserver_requests", "Requests to the homeserver, by the status of the answer", "status");
   const cost = counter("model_cost_usd", "US dollars, as the provider or the configured prices say", "model");
 
+  const unsealed = counter(
+    "encrypted_events",
+    "Encrypted events by what became of them: read, unreadable, or why their key is not there",
+    "outcome",
+  );
+  const shared = counter("keys_shared", "Requests that gave keys to other devices");
+  const commits = duration("device_commit", "Writes of what devices remember");
+  const counted = (name: string, help: string, count: () => number) =>
+    new Gauge({
+      name: `clevernet_${name}`,
+      help,
+      registers,
+      collect() {
+        this.set(count());
+      },
+    });
+
   return {
     received: counter("events_received", "Events that the homeserver pushed"),
     refused: counter("transactions_refused", "Transactions that could not be stored: the homeserver sends them again"),
@@ -54,22 +71,22 @@ export function createMetrics(registry: Registry) {
     modelRetried: (model: string, status: number | undefined): void => retries.inc({ model, status: status ?? "none" }),
     homeserverAnswered: (status: number): void => requests.inc({ status: status || "none" }),
     turnEnded: (outcome: TurnOutcome, milliseconds: number): void => turns.observe({ outcome }, milliseconds / 1_000),
-    running: (count: () => number) =>
-      new Gauge({
-        name: "clevernet_turns_running",
-        help: "Turns at work in this process",
-        registers,
-        collect() {
-          this.set(count());
-        },
-      }),
+    encryption: {
+      onUnsealed: (outcome: string): void => unsealed.inc({ outcome }),
+      onShared: (): void => shared.inc(),
+      onCommitted: (milliseconds: number): void => commits.observe(milliseconds / 1_000),
+      devicesRenewed: counter("devices_renewed", "Devices of agents that were made anew, in place of useless ones"),
+      open: (count: () => number) =>
+        counted("devices_open", "Devices of agents that are in this process's memory", count),
+    },
+    running: (count: () => number) => counted("turns_running", "Turns at work in this process", count),
     /** Takes the database's answer; undefined: it gives none. */
     backlog(found: Backlog | undefined): void {
       databaseUp.set(found ? 1 : 0);
       waiting.reset();
       waitingAge.reset();
       if (!found) return;
-      for (const what of ["events", "wakes", "outbox"] as const) {
+      for (const what of ["events", "wakes", "outbox", "sealed"] as const) {
         waiting.set({ what }, found[what]);
         waitingAge.set({ what }, found[`${what}Age`]);
       }

@@ -5,7 +5,7 @@ import { migrate } from "../../adapters/database/migrate.ts";
 import { openNotifier } from "../../adapters/database/notify.ts";
 import { untilAnswered, waitForHomeserver } from "../../adapters/matrix/patience.ts";
 import type { Registration } from "../../adapters/matrix/registration.ts";
-import { type Clock, systemClock } from "../../base/lib/clock.ts";
+import { systemClock } from "../../base/lib/clock.ts";
 import type { Log } from "../../base/lib/log.ts";
 import { agentUserId } from "../../domain/agents/agent.ts";
 import { introduce } from "../../domain/agents/profile.ts";
@@ -28,8 +28,8 @@ export async function startBridge(
   registration: Registration,
   log: Log,
   aborted: AbortSignal,
-  clock: Clock = systemClock,
 ): Promise<RunningBridge> {
+  const clock = systemClock;
   const { serverName } = config.homeserver;
   const stops: (() => void | Promise<void>)[] = [];
   const stop = async (): Promise<void> => {
@@ -68,10 +68,10 @@ export async function startBridge(
     stops.push(() => service.close());
 
     const failed = new AbortController();
-    const ended = AbortSignal.any([aborted, failed.signal]);
-    const insist = <Result>(ask: () => Promise<Result>) => untilAnswered(ask, clock, log, ended);
+    const waiting = { clock, log, aborted: AbortSignal.any([aborted, failed.signal]) };
+    const insist = <Result>(ask: () => Promise<Result>) => untilAnswered(ask, waiting);
     const welcome = async (): Promise<void> => {
-      await waitForHomeserver(() => client.alive(), config.homeserver.url, clock, log, ended);
+      await waitForHomeserver(config.homeserver.url, () => client.alive(), waiting);
       await insist(() => client.register(client.botUserId));
       await insist(() => client.putDevice(client.botUserId, parts.botDevice));
     };
@@ -97,10 +97,15 @@ export async function startBridge(
 
     stops.push(() => leases.stop());
     await leases.start();
+    if (leases.alone) await directory.restart();
     await parts.controlRoom.adopt();
     stops.push(() => parts.guests.stop());
     parts.guests.start();
 
+    // After all who use them have ended.
+    stops.push(() => parts.encryption.machines.close());
+    stops.push(() => parts.encryption.devices.stop());
+    await parts.encryption.devices.start();
     stops.push(() => parts.delivery.stop());
     await parts.delivery.start();
     stops.push(() => parts.thoughts.stop());
@@ -115,6 +120,9 @@ export async function startBridge(
       return parts.router.stop();
     });
     await parts.router.start();
+    const { sealedKeeper } = parts.encryption;
+    stops.push(() => sealedKeeper.stop());
+    sealedKeeper.start();
     stops.push(() => parts.mediaKeeper.stop());
     parts.mediaKeeper.start();
     stops.push(() => parts.redactionKeeper.stop());

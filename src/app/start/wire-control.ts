@@ -2,11 +2,11 @@ import type { Database } from "../../adapters/database/connection.ts";
 import type { Notifier } from "../../adapters/database/notify.ts";
 import type { MatrixClient } from "../../adapters/matrix/client.ts";
 import { messageOf } from "../../base/lib/errors.ts";
-import type { Conversation } from "../../base/lib/ids.ts";
 import { digest, type RoomId } from "../../base/lib/ids.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { introduce } from "../../domain/agents/profile.ts";
 import { Audit } from "../../domain/tables/audit.ts";
+import type { Events } from "../../domain/tables/events.ts";
 import { Guests } from "../../domain/tables/guests.ts";
 import { JoinRules } from "../../domain/tables/join-rules.ts";
 import type { Outbox } from "../../domain/tables/outbox.ts";
@@ -14,7 +14,7 @@ import { overviewOf } from "../../domain/tables/overview.ts";
 import { answerWaiting } from "../../edges/routing/invite.ts";
 import { Commands } from "../../engine/control/commands.ts";
 import type { ControlRoom } from "../../engine/control/control-room.ts";
-import type { AnyCommand } from "../../engine/control/define-command.ts";
+import type { AgentDevices, AnyCommand } from "../../engine/control/define-command.ts";
 import { GuestList } from "../../engine/control/guest-list.ts";
 import { AgentLifecycle } from "../../engine/control/lifecycle.ts";
 import type { Approvals } from "../../engine/operations/approvals.ts";
@@ -32,12 +32,15 @@ interface Parts {
   readonly mind: Mind;
   readonly prefix: string;
   readonly client: MatrixClient;
+  readonly events: Events;
   readonly outbox: Outbox;
   readonly runner: TurnRunner;
   readonly controlRoom: ControlRoom;
   readonly approvals: Approvals;
-  readonly onWaiting: (conversations: readonly Conversation[]) => void;
+  /** There is an agent that may be new. */
+  readonly onWelcome: () => void;
   readonly sweep: () => void;
+  readonly devices: AgentDevices;
 }
 
 /** Ties together people's commands: for the agents of a room, and for the running bridge. */
@@ -57,6 +60,7 @@ export async function wireControl(parts: Parts) {
   });
   const welcome = async (agent: Agent): Promise<void> => {
     await introduce(agent, client, directory);
+    parts.onWelcome();
     const doorkeeper = { rights, botUserId: client.botUserId };
     mind.onOutbox([agent.userId as string as RoomId, ...(await answerWaiting(agent, doorkeeper, { rooms, outbox }))]);
   };
@@ -71,7 +75,7 @@ export async function wireControl(parts: Parts) {
     client,
     welcome,
     onReaders: () => guests.follow(),
-    onWaiting: parts.onWaiting,
+    onWaiting: mind.onWoken,
   });
 
   /** Puts the configuration into force as it is now. */
@@ -121,8 +125,10 @@ export async function wireControl(parts: Parts) {
     prefix,
     serverName,
     client,
+    events: parts.events,
     runner,
     sweep: parts.sweep,
+    devices: parts.devices,
     overview: () => overviewOf(database),
     audit: new Audit(database),
     lifecycle,

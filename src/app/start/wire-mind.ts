@@ -1,6 +1,8 @@
 import type { Database } from "../../adapters/database/connection.ts";
 import { Interpreter } from "../../adapters/sandbox/interpreter.ts";
+import type { AgentDirectory } from "../../domain/agents/agent.ts";
 import { definitionCheck } from "../../domain/agents/definition-check.ts";
+import { modelFor } from "../../domain/agents/models.ts";
 import { loadShipped } from "../../domain/agents/shipped.ts";
 import { BudgetBook } from "../../domain/budget/book.ts";
 import { MeteredModel } from "../../domain/budget/metered-model.ts";
@@ -11,61 +13,48 @@ import { openShares } from "../../domain/files/shares.ts";
 import { Schedules } from "../../domain/plans/schedules.ts";
 import { Budgets } from "../../domain/tables/budgets.ts";
 import { Chains } from "../../domain/tables/chains.ts";
+import type { Events } from "../../domain/tables/events.ts";
 import { Knowledge } from "../../domain/tables/knowledge.ts";
 import { MediaTable } from "../../domain/tables/media.ts";
 import { Operations } from "../../domain/tables/operations.ts";
 import { Renders } from "../../domain/tables/renders.ts";
+import type { Rooms } from "../../domain/tables/rooms.ts";
 import { ScheduleTable } from "../../domain/tables/schedules.ts";
 import { Todos } from "../../domain/tables/todos.ts";
 import { Uploads } from "../../domain/tables/uploads.ts";
 import type { Sensor } from "../../engine/operations/sensor.ts";
 import { SubAgents } from "../../engine/operations/sub-agents.ts";
-import type { AnyTool } from "../../engine/operations/tool.ts";
+import type { AnyTool, SharedServices } from "../../engine/operations/tool.ts";
 import { Toolbox } from "../../engine/operations/toolbox.ts";
 import { Guides } from "../../engine/sight/guides.ts";
 import { View } from "../../engine/sight/view.ts";
 import { CommandsUnderWay } from "../../engine/turn/commands-under-way.ts";
 import type { Mind } from "../../engine/turn/mind.ts";
 import { PrefixMeter } from "../../engine/turn/prefix-meter.ts";
+import { modelsOf } from "../config/config.ts";
 import type { LiveConfig } from "../config/live.ts";
-import { liveModel } from "./live-model.ts";
+import { liveModel, optionRefused } from "./live-model.ts";
 import { loadAll } from "./load.ts";
 import type { createMetrics } from "./metrics.ts";
 
-type FromOutside = Pick<
-  Mind,
-  | "botUserId"
-  | "clock"
-  | "log"
-  | "directory"
-  | "rights"
-  | "rooms"
-  | "events"
-  | "history"
-  | "turns"
-  | "onOutbox"
-  | "onQueued"
-  | "onWoken"
-  | "tellOperators"
-  | "onThought"
-  | "onRead"
-  | "openDraft"
-  | "showWork"
->;
-
-interface Setting extends FromOutside {
+interface Setting
+  extends Pick<Mind, "botUserId" | "clock" | "log" | "onOutbox" | "onWoken" | "rights" | "tellOperators"> {
   readonly live: LiveConfig;
   readonly database: Database;
   readonly serverName: string;
+  /** Before the words of a command. */
+  readonly prefix: string;
   readonly metrics: ReturnType<typeof createMetrics>;
+  readonly directory: AgentDirectory;
+  readonly events: Events;
+  readonly rooms: Rooms;
 }
 
-/** Makes what every turn works with. */
-export async function wireMind({ live, database, serverName, metrics, ...given }: Setting): Promise<Mind> {
-  const { botUserId, clock, log, rights } = given;
+/** Makes the services that turns think and act with. */
+export async function wireMind(setting: Setting) {
+  const { live, database, serverName, prefix, metrics, botUserId, clock, log, rights } = setting;
   const config = live.current;
   const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
-  const knowledge = new Knowledge(database);
   const todos = new Todos(database);
   const shipped = await loadShipped();
   const files = openShares(database, {
@@ -76,28 +65,46 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
   });
   const subAgents = new SubAgents(shipped, toolbox, files.stores.system);
   const book = new BudgetBook(new Budgets(database), () => live.current);
-  const counted = metrics.measured(liveModel(live, { clock, log, onRetry: metrics.modelRetried }), book, clock);
+  const chat = liveModel(live, {
+    clock,
+    log,
+    onRetry: metrics.modelRetried,
+    onRefused: (request, option, words) => setting.tellOperators(...optionRefused(request, option, words)),
+  });
+  const counted = metrics.measured(chat, book, clock);
   const model = new MeteredModel({ model: counted, book, clock, log });
   const desks = new Desks(database, files.stores);
   const guides = new Guides(shipped, serverName, subAgents);
+  const choiceFor: Mind["choiceFor"] = (agent) => modelFor(agent, "think", modelsOf(live.current));
   const view = new View(database, {
     botUserId,
     clock,
     serverName,
     rights,
-    defaultModel: () => live.current.model.name,
+    modelOf: (agent) => choiceFor(agent).model,
     desks,
     guides,
+    prefix,
   });
-  return {
-    ...given,
-    files,
-    knowledge,
+  const schedules = new Schedules({ ...setting, table: new ScheduleTable(database) });
+  const forTools: SharedServices = {
+    agents: setting.directory,
+    events: setting.events,
+    interpreter: new Interpreter(),
+    knowledge: new Knowledge(database),
+    rooms: setting.rooms,
+    schedules,
     todos,
+    uploads: new Uploads(database),
+  };
+  return {
+    forTools,
+    files,
+    todos,
+    schedules,
     windows: { desks, sources: { search: searchSource } },
     media: new MediaTable(database),
     operations: new Operations(database),
-    uploads: new Uploads(database),
     view,
     toolbox,
     underWay: new CommandsUnderWay(),
@@ -105,15 +112,10 @@ export async function wireMind({ live, database, serverName, metrics, ...given }
     prefixes: new PrefixMeter(),
     renders: new Renders(database),
     model,
-    submodels: new Submodels(
-      model,
-      (agent) => agent.settings.submodel ?? live.current.model.submodel ?? view.modelOf(agent),
-    ),
-    interpreter: new Interpreter(),
+    choiceFor,
+    submodels: new Submodels(model, (agent) => modelFor(agent, "read", modelsOf(live.current))),
     chains: new Chains(database),
     sensors: await loadAll<Sensor>("sensors", "sensor"),
-    schedules: new Schedules({ ...given, table: new ScheduleTable(database) }),
     book,
-    onTurnEnded: metrics.turnEnded,
   };
 }

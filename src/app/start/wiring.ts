@@ -4,10 +4,9 @@ import type { Leases } from "../../adapters/database/leases.ts";
 import type { Notifier } from "../../adapters/database/notify.ts";
 import { createApplicationService } from "../../adapters/matrix/appservice.ts";
 import { agentName } from "../../adapters/matrix/message.ts";
-import { botDeviceOf, type Registration } from "../../adapters/matrix/registration.ts";
+import type { Registration } from "../../adapters/matrix/registration.ts";
 import { HomeserverWatch } from "../../adapters/matrix/watch.ts";
 import type { Clock } from "../../base/lib/clock.ts";
-import type { RoomId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import { AgentDirectory } from "../../domain/agents/agent.ts";
 import { Rights } from "../../domain/rights/rights.ts";
@@ -22,11 +21,6 @@ import { Rooms } from "../../domain/tables/rooms.ts";
 import { Turns } from "../../domain/tables/turns.ts";
 import { Uploads } from "../../domain/tables/uploads.ts";
 import { WrittenFiles } from "../../domain/tables/written-files.ts";
-import { Delivery } from "../../edges/delivery/delivery.ts";
-import { GrowingMessage } from "../../edges/delivery/drafts.ts";
-import { Receipts } from "../../edges/delivery/receipts.ts";
-import { ThoughtsRooms } from "../../edges/delivery/thoughts-room.ts";
-import { Typing } from "../../edges/delivery/typing.ts";
 import { catchUp } from "../../edges/routing/catch-up.ts";
 import { Doorbell } from "../../edges/routing/doorbell.ts";
 import { Intake } from "../../edges/routing/intake.ts";
@@ -41,12 +35,16 @@ import { Throttle } from "../../edges/routing/throttle.ts";
 import { ControlRoom } from "../../engine/control/control-room.ts";
 import { Approvals } from "../../engine/operations/approvals.ts";
 import { WakeKeeper } from "../../engine/turn/keeper.ts";
+import type { Mind } from "../../engine/turn/mind.ts";
 import { TurnQueue } from "../../engine/turn/queue.ts";
 import { TurnRunner } from "../../engine/turn/runner.ts";
 import type { LiveConfig } from "../config/live.ts";
+import { openChannels, tie } from "./channels.ts";
 import { health } from "./health.ts";
 import { createMetrics } from "./metrics.ts";
 import { wireControl } from "./wire-control.ts";
+import { wireDelivery } from "./wire-delivery.ts";
+import { wireEncryption } from "./wire-encryption.ts";
 import { wireMind } from "./wire-mind.ts";
 
 const commandPrefix = "!";
@@ -64,21 +62,24 @@ interface Setting {
   readonly ready: () => boolean;
 }
 
-/** Makes every part and ties it to the others; nothing runs yet. */
+/** Makes every part, in an order in which each finds those that it needs, and ties the channels; nothing runs yet. */
 export async function wire({ live, registration, database, notifier, leases, log, clock, ready }: Setting) {
   const config = live.current;
   const { serverName } = config.homeserver;
   const registry = new Registry();
   const metrics = createMetrics(registry);
+  const channels = openChannels();
+  const { tellOperators } = channels;
   const events = new Events(database);
   const rooms = new Rooms(database);
   const outbox = new Outbox(database);
+  const uploads = new Uploads(database);
   const history = new History(database);
   const turns = new Turns(database, leases.session);
   const rights = new Rights(new PermissionTable(database), rooms, notifier);
   const directory = new AgentDirectory(database, clock, log, {
-    onChanged: (agent) => welcomeSoon(agent),
-    onRefused: (refusal, key) => tellOperators(refusal, key),
+    onChanged: channels.onChanged,
+    onRefused: tellOperators,
   });
 
   const service = await createApplicationService({
@@ -86,109 +87,89 @@ export async function wire({ live, registration, database, notifier, leases, log
     serverName,
     registration: { ...registration },
     log,
-    onTransaction: async (values) => {
-      await intake.take(values).catch((error: unknown) => {
-        metrics.refused.inc();
-        throw error;
-      });
-      doorbell.listen(values);
-      metrics.received.inc(values.length);
-    },
-    onPing: (id) => sole.hear(id),
-    onMisfit: (raw, reason) => intake.takeMisfit(raw, reason),
+    onTransaction: channels.onTransaction,
+    onPing: channels.onPing,
+    onMisfit: channels.onMisfit,
     userExists: async (userId) => {
       const name = agentName(userId, serverName);
       return userId === service.client.botUserId || (name !== undefined && (await directory.find(name)) !== undefined);
     },
-    mount: health({ database, registry, metrics, started: ready, reachable: () => watch.reachable, sole: () => sole }),
+    mount: health({
+      database,
+      registry,
+      metrics,
+      started: ready,
+      reachable: channels.isReachable,
+      sole: channels.sole,
+    }),
   });
   const { client } = service;
   client.onAnswered = metrics.homeserverAnswered;
-  const tellOperators = (text: string, key: string): void => controlRoom.tellOperators(text, key);
-  const intake = new Intake(database, log, (fresh) => router.routeFresh(fresh), tellOperators);
+  const intake = new Intake(database, log, channels.onFresh, tellOperators);
 
   const shared = {
+    ...channels,
     client,
     directory,
     rooms,
     rights,
+    outbox,
+    leases,
+    serverName,
     clock,
     log,
-    onOutbox: (roomIds: readonly RoomId[]) => delivery.nudge(roomIds),
+    prefix: commandPrefix,
   };
   const pings = new Pings(database);
-  const sole = new SoleBridge({ ...shared, pings, tellOperators, onAllowed: () => delivery.resume() });
+  const sole = new SoleBridge({ ...shared, pings });
   const reconciler = new Reconciler({
     ...shared,
     events,
     joinRules: new JoinRules(database),
-    outbox,
-    leases,
     maySweep: () => sole.ask(),
-    onStored: (roomIds) => router.route(roomIds),
     onFound: (count) => metrics.swept.inc(count),
   });
-  const botDevice = botDeviceOf(registration);
-  const delivery = new Delivery({
-    outbox,
-    uploads: new Uploads(database),
-    leases,
-    client,
-    clock,
-    log,
-    deviceOf: async (userId) => {
-      if (userId === client.botUserId) return botDevice;
-      const name = agentName(userId, serverName);
-      return name && (await directory.recent(name))?.deviceId;
-    },
+  const encryption = wireEncryption({
+    ...shared,
+    ...metrics.encryption,
+    database,
+    events,
+    notifier,
+  });
+  const { botDevice, delivery, openDraft, receipts, thoughts, typing } = wireDelivery({
+    ...shared,
+    registration,
+    uploads,
+    history,
+    sealing: encryption.sealing,
     reconcile: (userId, roomId) => reconciler.sweepUser(userId, roomId),
     maySend: () => sole.mayWork,
-    tellOperators,
-    onWoken: (conversations) => keeper.send(conversations),
     onSettled: (outcome) => metrics.outbox.inc({ outcome }),
   });
-  const thoughts = new ThoughtsRooms({ ...shared, history, serverName });
   const controlRoom = new ControlRoom({
-    prefix: commandPrefix,
-    serverName,
+    ...shared,
     configured: () => live.current.controlRoom,
-    client,
-    rights,
-    rooms,
-    outbox,
-    clock,
-    log,
-    onOutbox: (roomIds) => delivery.nudge(roomIds),
   });
-  const typing = new Typing(client, clock);
-  const receipts = new Receipts(client, clock);
-  const mind = await wireMind({
-    botUserId: client.botUserId,
-    live,
-    database,
-    serverName,
-    clock,
-    log,
-    directory,
-    rights,
-    rooms,
-    events,
+  const { botUserId } = client;
+  const { schedules, ...own } = await wireMind({ ...shared, live, database, metrics, botUserId, events });
+  const mind: Mind = {
+    ...shared,
+    ...own,
+    botUserId,
     history,
     turns,
-    metrics,
-    onOutbox: (roomIds) => delivery.nudge(roomIds),
+    readMissed: (userId, roomId) => reconciler.readMissed(userId, roomId),
     onQueued: (queued) => delivery.hand(queued),
-    onWoken: (conversations) => keeper.send(conversations),
-    tellOperators,
-    onThought: (agent) => {
+    onThought(agent) {
       metrics.steps.inc();
       thoughts.nudge(agent);
     },
+    onTurnEnded: metrics.turnEnded,
     onRead: (agent, roomId, eventId, answered) => receipts.read(agent.userId, roomId, eventId, answered),
-    openDraft: (place) => new GrowingMessage({ ...shared, outbox }, place),
+    openDraft,
     showWork: (agent, roomId) => typing.show(agent, roomId),
-  });
-  const { book, files, schedules } = mind;
+  };
+  const { book, files } = mind;
   const approvals = new Approvals(mind);
   const queue = new TurnQueue(log);
   const keeper = new WakeKeeper({
@@ -204,8 +185,9 @@ export async function wire({ live, registration, database, notifier, leases, log
     clock,
     log,
   });
-  const runner = new TurnRunner(mind, notifier, (conversations) => keeper.send(conversations));
+  const runner = new TurnRunner(mind, notifier, channels.onWoken);
   metrics.running(() => runner.running);
+  metrics.encryption.open(() => encryption.machines.size);
   const { commands, guests, welcomeSoon } = await wireControl({
     live,
     database,
@@ -213,11 +195,13 @@ export async function wire({ live, registration, database, notifier, leases, log
     mind,
     prefix: commandPrefix,
     client,
+    events,
     outbox,
     runner,
     controlRoom,
     approvals,
-    onWaiting: (conversations) => keeper.send(conversations),
+    onWelcome: () => encryption.devices.nudge(),
+    devices: encryption.commanded,
     sweep() {
       void reconciler.sweep();
       notifier.tell("sweep");
@@ -225,14 +209,10 @@ export async function wire({ live, registration, database, notifier, leases, log
   });
   notifier.on("sweep", (word) => word && void reconciler.sweep());
   const judge = new Judge({
+    ...shared,
     events,
-    rooms,
-    outbox,
-    directory,
-    rights,
-    serverName,
-    log,
-    botUserId: client.botUserId,
+    botUserId,
+    readMissed: mind.readMissed,
     sensors: mind.sensors,
     commands,
     approvals,
@@ -240,35 +220,54 @@ export async function wire({ live, registration, database, notifier, leases, log
     throttle: new Throttle(() => live.current.limits, clock),
     bot: controlRoom,
   });
+  const mediaKeeper = new MediaKeeper({ ...mind, client, uploads, maxMegabytes: config.media.maxMegabytes });
+  const [marks, writtenFiles] = [new RedactionMarks(database), new WrittenFiles(database)];
+  const redactionKeeper = new RedactionKeeper({ ...shared, events, outbox, marks, files: writtenFiles });
   const router = new Router({
+    ...shared,
     database,
     events,
-    rooms,
-    leases,
-    client,
     judge,
-    serverName,
-    clock,
-    log,
-    onWoken: (conversations) => keeper.send(conversations),
-    onOutbox: (roomIds) => delivery.nudge(roomIds),
+    unsealing: encryption.unsealing,
     onEcho: (key) => delivery.echoed(key),
+    onSealed: () => encryption.sealedKeeper.nudge(),
     onMedia: () => mediaKeeper.nudge(),
     onRedacted: () => redactionKeeper.nudge(),
     onMembership: (roomId, userId, membership) => service.remember(roomId, userId, membership),
-    tellOperators,
     onGuest: () => guests.follow(),
   });
-  const mediaKeeper = new MediaKeeper({ ...mind, client, maxMegabytes: config.media.maxMegabytes });
-  const [marks, writtenFiles] = [new RedactionMarks(database), new WrittenFiles(database)];
-  const redactionKeeper = new RedactionKeeper({ ...shared, events, outbox, marks, files: writtenFiles });
-  const doorbell = new Doorbell(client, sole, notifier, serverName, clock, log);
+  const doorbell = new Doorbell({ client, sole, notifier, serverName, clock, log });
   const watch = new HomeserverWatch(client, config.homeserver.url, clock, {
-    onGone: () => router.hold(),
+    onGone: () => {
+      router.hold();
+      encryption.sealing.doubt();
+    },
     onBack: () => {
       log.info("the homeserver is back");
       void catchUp({ reconciler, router, doorbell, clock, reachable: () => watch.reachable });
     },
+  });
+
+  tie(channels, {
+    async onTransaction(values) {
+      await intake.take(values).catch((error: unknown) => {
+        metrics.refused.inc();
+        throw error;
+      });
+      doorbell.listen(values);
+      metrics.received.inc(values.length);
+    },
+    onMisfit: (raw, reason) => intake.takeMisfit(raw, reason),
+    onPing: (id) => sole.hear(id),
+    isReachable: () => watch.reachable,
+    sole: () => sole,
+    onFresh: (fresh) => router.routeFresh(fresh),
+    onStored: (roomIds) => router.route(roomIds),
+    onOutbox: (roomIds) => delivery.nudge(roomIds),
+    onAllowed: () => delivery.resume(),
+    onWoken: (conversations) => keeper.send(conversations),
+    onChanged: welcomeSoon,
+    tellOperators: (text, key) => controlRoom.tellOperators(text, key),
   });
   return {
     service,
@@ -287,6 +286,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     keeper,
     schedules,
     reconciler,
+    encryption,
     mediaKeeper,
     redactionKeeper,
     doorbell,

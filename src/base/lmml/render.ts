@@ -42,6 +42,8 @@ const startTag = ({ name, attributes }: Element, raw: boolean): string => {
   return tag;
 };
 
+const tooDeep = (): Error => new Error(`LMML: elements stand in one another deeper than ${maxDepth}`);
+
 /** Texts of elements that are shown again and again, by their depth. */
 const written = new WeakMap<Element, string[]>();
 
@@ -70,11 +72,21 @@ const write = (depth: number, element: Element): string => {
     const raw = wantsRaw && canStayRaw(name, text);
     return `${startTag(element, raw)}>${raw ? text : escapeText(text)}</${name}>`;
   }
-  if (depth === maxDepth) throw new Error(`LMML: elements stand in one another deeper than ${maxDepth}`);
+  if (depth === maxDepth) throw tooDeep();
   const indent = `\n${"  ".repeat(depth - 1)}`;
   let inner = "";
   for (const child of children) inner += `${indent}  ${renderAt(depth + 1, child)}`;
   return `${startTag(element, false)}>${inner}${indent}</${name}>`;
+};
+
+/** Writes an element like `render`, with nothing between the tags of its children. */
+export const renderLine = (element: Element, depth = 1): string => {
+  const { children } = element;
+  if (typeof children === "string" || children.length === 0) return write(depth, element);
+  check(element);
+  if (depth === maxDepth) throw tooDeep();
+  const inner = children.map((child) => renderLine(child, depth + 1)).join("");
+  return `${startTag(element, false)}>${inner}</${element.name}>`;
 };
 
 /**

@@ -1,24 +1,26 @@
 /**
- * The elements of LMML and the attributes without which each may not stand. The vocabulary is open: other elements
+ * The elements of LMML and the attributes without which each may not stand. Others may be said once for many: on the
+ * element around them, or where they change. The vocabulary is open: other elements
  * render and parse as well, but only these names keep `raw` content from being written as it is.
  */
 const required: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
-    chatInterface: ["currentDatetime", "agentUnderlyingModel", "agentRunningOnSystem"],
+    chatInterface: ["currentDatetime"],
     agentParameters: ["wakeUpTimerSeconds"],
     agentGuide: ["title"],
     systemReminder: [],
     chatSystem: ["systemId", "loggedInAs"],
     systemAdmin: [],
-    room: ["systemId", "roomId", "roomName", "loggedInAs"],
+    log: [],
+    room: [],
     roomMember: ["userId"],
     roomFooter: ["systemId", "roomId"],
     newEvents: [],
-    message: ["systemId", "roomId", "timestamp", "sender", "messageType"],
-    roomEvent: ["systemId", "roomId", "timestamp", "eventType", "sender"],
-    systemEvent: ["timestamp"],
+    message: [],
+    roomEvent: [],
+    systemEvent: [],
     timestamp: ["value", "wakeReason", "turnId"],
-    thought: ["timestamp"],
+    thought: [],
     functionCall: ["id", "function"],
     parameter: ["name"],
     functionResult: ["id"],
@@ -49,6 +51,7 @@ const booleans: ReadonlySet<string> = new Set([
   "directMessage",
   "truncated",
   "edited",
+  "encrypted",
   "formattedDiffers",
   "closed",
   "tainted",

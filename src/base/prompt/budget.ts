@@ -8,17 +8,17 @@
  *    stays the same; it gives way only where new events would be left out.
  * 2. `news`: what the turn is about, and who is there. Whole wherever that fits, but for a quarter that `work` may need.
  * 3. `work`: what the agent does and looks at. As much as it needs of the first half of what is left.
- * 4. `past`: what happened before. It gets what no tier before it needs, so nothing above ever gives way to it. The log
- *    of the layout `cacheable` is such a past, too.
+ * 4. `past`: other rooms, and what happened before. It gets what no tier before it needs, so nothing above ever gives way
+ *    to it. The log of the layout `cacheable` is the last of it: the rest has up to half of what both may take.
  *
  * What `past` leaves goes to `work`. Within a tier each part is guaranteed its share; what a part does not need of it
  * goes to the first that needs more. A part that gets less than it wants says so in the render.
  */
 const tiers = {
   system: { systemPrompt: 0.4, persona: 0.3, guides: 0.3 },
-  news: { reminders: 0.2, newEvents: 0.45, postPrompt: 0.1, members: 0.1, admins: 0.05, rooms: 0.05, unread: 0.05 },
+  news: { reminders: 0.2, newEvents: 0.45, postPrompt: 0.1, members: 0.1, admins: 0.05 },
   work: { turn: 0.4, todos: 0.1, windows: 0.4, scratchpad: 0.1 },
-  past: { history: 0.6, ephemeris: 0.2, otherRooms: 0.2 },
+  past: { unread: 0, rooms: 0, history: 0.6, ephemeris: 0.2, otherRooms: 0.2 },
 };
 
 type Tier = keyof typeof tiers;
@@ -50,9 +50,13 @@ export const nothing: Allotment = Object.fromEntries(
 const reserveOf = (max: number): number => Math.max(0.2 * max, Math.min(5_000, 0.65 * max));
 
 /** Part of what is left beside system message and people that a log may take before it is cut for good. */
-const logShare = 0.85;
+const logShare = 0.95;
 /** The most that a log takes of a context in which little else stands. */
-const logMost = 0.65;
+const logMost = 0.85;
+
+/** Characters that a part of the system message is sure to get, however long the others are; of more, it may be cut. */
+export const sureChars = (part: keyof typeof tiers.system, max: number): number =>
+  Math.floor(Math.max(0, max - reserveOf(max)) * tiers.system[part]);
 
 /** How much each tier gets, and what a log could have of the last. */
 const levels = ({ max, left, wanted, newEventsLeast }: Budget, log: number) => {
@@ -91,8 +95,9 @@ export const logRoom = (budget: Budget): number => {
 export const logLimit = (budget: Budget): number => {
   const wanted = { ...budget.wanted, newEvents: 0 };
   const people = Object.keys(tiers.news).reduce((sum, part) => sum + wanted[part as PartName], 0);
+  const elsewhere = wanted.rooms + wanted.unread;
   const { rest } = levels({ ...budget, wanted, newEventsLeast: 0 }, 0);
-  return Math.max(0, Math.floor(Math.min(budget.max * logMost, (rest - people) * logShare)));
+  return Math.max(0, Math.floor(Math.min(budget.max * logMost, (rest - people - elsewhere) * logShare)));
 };
 
 const portion = (total: number, wanted: Allotment, shares: Readonly<Partial<Allotment>>): Partial<Allotment> => {

@@ -1,21 +1,24 @@
-import type { EventId } from "../lib/ids.ts";
+import type { EventId, RoomId } from "../lib/ids.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import { boxPart } from "./box-part.ts";
 import { type Allotment, type Budget, divide, logLimit, logRoom, nothing } from "./budget.ts";
 import { partsOf, systemParts, wantedOf } from "./chat-interface.ts";
-import { ephemerisRoom, turnRoom } from "./ephemeris-room.ts";
-import { eventIdsIn, frameTooLarge } from "./layout-frame.ts";
+import { ephemerisWindow } from "./ephemeris-room.ts";
+import { frameTooLarge } from "./layout-frame.ts";
+import { leanNews } from "./lean.ts";
 import { listPart, type Shown } from "./list-part.ts";
-import { newestEnd } from "./log-pieces.ts";
-import { clip } from "./measure.ts";
+import { logEnd, logLeast, newestEnd } from "./log.ts";
+import { clip, sizeAt } from "./measure.ts";
 import type { Part } from "./part.ts";
-import { closedRoom, memberElement, openRoom, roomAttributes } from "./room.ts";
+import { isStanding } from "./reminders.ts";
+import { leanAttributes, leanRoom, memberElement } from "./room.ts";
+import { turnMark } from "./tail.ts";
 import { localTime } from "./time.ts";
-import type { Prompt, RoomView, World } from "./types.ts";
+import type { Prompt, RoomView, TimelineEntry, World } from "./types.ts";
 
 /** Share of `charsMax` for the first render of a turn; the rest is for the steps that are appended to it. */
-const renderShare = 0.85;
+const renderShare = 0.87;
 /** Steps by which a log is left out that has outgrown its room in one render. */
 const stepShare = 1 / 16;
 /** The most that other rooms take of a render beyond a very small one, with their members, and again with what is unread. */
@@ -23,100 +26,95 @@ const roomsMost = (max: number): number => Math.floor(0.09 * Math.max(0, max - 4
 
 /**
  * Orders the prompt by change: guides, prompt and persona first; then rooms with their members; then the log, to which
- * events are only added; last, what is different each time. So two calls of a conversation have a long beginning in
- * common, which providers need not read again.
+ * lines are only added; last, what is different each time. So two calls of a conversation have a long beginning in
+ * common, which providers need not read again. What holds for many is said once.
  */
 export const cacheable = (world: World): Prompt => {
   const plan = planOf(world);
   const { budget } = plan;
   if (budget.left < 0) throw frameTooLarge(world, budget.left);
   // The log is cut before anything is divided: nothing gives way to it.
-  const pieces = newestEnd(world.log, logRoom(budget), Math.ceil(world.charsMax * stepShare));
-  const log = pieces.map(({ text }) => text).join("");
-  const { system, stable, tail, eventIds } = plan.write(divide(budget, log.length));
+  const step = Math.ceil(world.charsMax * stepShare);
+  const log = newestEnd(world.log, world.timeZone, { room: logRoom(budget), step });
+  const { system, stable, tail } = plan.write(divide(budget, Math.max(0, log.text.length - logLeast.length)));
   return {
     system,
-    user: `${stable}${log}${tail}`,
-    borders: [stable.length, stable.length + log.length],
-    eventIds: [...pieces.flatMap((piece) => piece.eventIds), ...eventIds],
+    user: `${stable}${log.text}${logEnd}${tail}`,
+    borders: [stable.length, stable.length + log.text.length],
+    eventIds: [...log.eventIds, ...newIdsIn(world)],
   };
 };
 
 /** The size beyond which the log of this world is to be cut to half of it. */
 export const logLimitOf = (world: World): number => logLimit(planOf(world).budget);
 
+/** Events that stand in the tail. */
+const newIdsIn = ({ rooms, conversation }: World): EventId[] =>
+  rooms
+    .filter(({ closed }) => !closed)
+    .flatMap((room) => [...(room.historyWindow && room.roomId === conversation ? room.history : []), ...room.newEvents])
+    .map(({ eventId }) => eventId);
+
 interface Rest {
   readonly system: string;
   readonly stable: string;
   readonly tail: string;
-  readonly eventIds: readonly EventId[];
 }
 
 /** Everything but the log, as it can be cut. */
 const planOf = (world: World): { budget: Budget; write: (chars: Allotment) => Rest } => {
-  const open = world.rooms.filter((room) => !room.closed);
-  const own = open.find((room) => room.roomId === world.conversation);
-  const others = open.filter((room) => room !== own).toSorted((a, b) => (a.roomId < b.roomId ? -1 : 1));
+  const { agent } = world;
+  const { own, others } = openRooms(world);
   const ephemeris = world.ephemerisWindow ? world.ephemeris : [];
-  const parts = partsOf({ ...world, rooms: own ? [inTail(own)] : [], ephemeris });
-  const currentDatetime = localTime(world.now, world.timeZone);
+  const news = (entry: TimelineEntry) => leanNews(entry, agent.userId, world);
+  const parts = partsOf({ ...world, rooms: own ? [inTail(own)] : [], ephemeris }, news);
   const max = Math.floor(world.charsMax * renderShare);
-  const rooms = membersPart(others, world);
-  const unread = unreadPart(world);
+  const numbers = roomNumbers(world);
+  const rooms = membersPart(others, numbers, world);
+  const unread = unreadPart(world, news);
   const write = (chars: Allotment): Rest => {
-    const systemId = clip(world.serverName);
-    const loggedInAs = clip(world.agent.userId);
     const admins = parts.admins.cut(chars.admins);
     const todos = parts.todos.cut(chars.todos);
     const windows = parts.windows.cut(chars.windows);
     const shownOthers = rooms.cut(chars.rooms);
     const shownNews = unread.cut(chars.unread);
     const leftOut = world.roomsLeftOut + shownOthers.leftOut;
+    const reminders = parts.reminders.cut(chars.reminders);
+    const standing = reminders.filter((_, index) => isStanding(world.reminders[index] ?? ""));
     const stable = element(
       "chatSystem",
       {
-        systemId,
-        loggedInAs,
+        systemId: clip(world.serverName),
+        loggedInAs: clip(agent.userId),
+        agentUnderlyingModel: clip(agent.model),
         adminsLeftOut: admins.leftOut > 0 ? admins.leftOut : undefined,
         roomsLeftOut: leftOut > 0 ? leftOut : undefined,
       },
       [
+        element("agentParameters", { wakeUpTimerSeconds: agent.wakeUpTimerSeconds ?? "off", mode: agent.mode }),
         ...admins.elements,
-        own && roomWithMembers(own, world, parts.members.cut(chars.members)),
+        own && roomWithMembers(own, numbers, parts.members.cut(chars.members)),
         ...shownOthers.elements,
+        ...standing,
       ],
     );
     const tail = element(
       "chatInterface",
       {
-        currentDatetime,
-        agentUnderlyingModel: clip(world.agent.model),
-        agentRunningOnSystem: systemId,
+        currentDatetime: localTime(world.now, world.timeZone),
+        roomsLeftOut: shownNews.leftOut > 0 ? shownNews.leftOut : undefined,
         todosLeftOut: todos.leftOut > 0 ? todos.leftOut : undefined,
         windowsLeftOut: windows.leftOut > 0 ? windows.leftOut : undefined,
       },
       [
-        element("agentParameters", {
-          wakeUpTimerSeconds: world.agent.wakeUpTimerSeconds ?? "off",
-          mode: world.agent.mode,
-        }),
-        element("chatSystem", { systemId, loggedInAs, roomsLeftOut: shownNews.leftOut || undefined }, [
-          own &&
-            openRoom({ ...inTail(own), memberCount: 0 }, world, {
-              members: none,
-              history: parts.history.cut(chars.history),
-              newEvents: parts.newEvents.cut(chars.newEvents),
-            }),
-          ...shownNews.elements,
-          world.ephemerisWindow
-            ? ephemerisRoom(world, {
-                ephemeris: parts.ephemeris.cut(chars.ephemeris),
-                turn: parts.turn.cut(chars.turn),
-              })
-            : turnRoom(world, parts.turn.cut(chars.turn)),
-          parts.scratchpad.cut(chars.scratchpad),
+        own && leanRoom(inTail(own), parts.history.cut(chars.history), parts.newEvents.cut(chars.newEvents)),
+        ...shownNews.elements,
+        element("room", { roomId: "ephemeris" }, [
+          world.ephemerisWindow && ephemerisWindow(world, parts.ephemeris.cut(chars.ephemeris)),
+          turnMark(world, parts.turn.cut(chars.turn)),
         ]),
-        ...parts.reminders.cut(chars.reminders),
+        parts.scratchpad.cut(chars.scratchpad),
+        ...reminders.filter((reminder) => !standing.includes(reminder)),
         ...todos.elements,
         ...windows.elements,
       ],
@@ -127,7 +125,6 @@ const planOf = (world: World): { budget: Budget; write: (chars: Allotment) => Re
       system: [...guides, systemPrompt, persona].filter((text) => text !== "").join("\n\n"),
       stable: `${render(stable)}\n\n`,
       tail: postPrompt === "" ? render(tail) : `${render(tail)}\n\n${postPrompt}`,
-      eventIds: eventIdsIn(tail),
     };
   };
   const frame = write(nothing);
@@ -137,49 +134,71 @@ const planOf = (world: World): { budget: Budget; write: (chars: Allotment) => Re
     rooms: Math.min(rooms.wanted, roomsMost(max)),
     unread: Math.min(unread.wanted, roomsMost(max)),
   };
-  const left = max - frame.system.length - frame.stable.length - frame.tail.length;
-  return { budget: { max, left, wanted, newEventsLeast: parts.newEvents.least }, write };
+  const framed = [frame.system, frame.stable, logLeast, logEnd, frame.tail].join("");
+  return { budget: { max, left: max - framed.length, wanted, newEventsLeast: parts.newEvents.least }, write };
 };
-
-const none: Shown = { elements: [], reach: 0, leftOut: 0 };
 
 /** In the tail a room shows its history only where its window was moved: otherwise it stands in the log. */
 const inTail = (room: RoomView): RoomView => (room.historyWindow ? room : { ...room, history: [] });
 
-/** Rooms in the tail, each whole or not at all. */
-const unreadPart = (world: World): Part<Shown> =>
-  boxPart(
-    world.rooms.flatMap((room) => roomInTail(room, world)),
-    {
-      depth: 2,
-      limit: world.charsMax,
-      weight: () => 1,
-      shell: (room) => room,
-      part: (room) => ({ wanted: 0, cut: () => room }),
-    },
-  );
+const none: Shown = { elements: [], reach: 0, leftOut: 0 };
 
 /** Other rooms are in the tail where there is something to say of them that changes. */
-const roomInTail = (room: RoomView, world: World): Element[] => {
-  if (room.roomId === world.conversation && !room.closed) return [];
-  if (room.closed) return [closedRoom(room, world)];
-  return room.unread > 0 ? [element("room", { ...roomAttributes(room, world), unread: room.unread })] : [];
+const unreadPart = (world: World, news: (entry: TimelineEntry) => Element): Part<Shown> => {
+  const others = world.rooms.filter(
+    (room) => room.closed || (room.roomId !== world.conversation && (room.unread > 0 || room.newEvents.length > 0)),
+  );
+  const shell = ({ roomId, closed, unread }: RoomView, events: readonly Element[] = []): Element =>
+    element("room", { roomId: clip(roomId), closed, unread: unread > 0 ? unread : undefined }, [
+      events.length > 0 ? element("newEvents", {}, events) : undefined,
+    ]);
+  return boxPart(others, {
+    depth: 1,
+    limit: world.charsMax,
+    weight: () => 1,
+    shell: (room) => shell(room),
+    part: (room) => {
+      const events = listPart(room.closed ? [] : room.newEvents.map(news), {
+        depth: 3,
+        limit: world.charsMax,
+        keep: "last",
+      });
+      return { wanted: events.wanted, cut: (max) => shell(room, events.cut(max).elements) };
+    },
+  });
 };
 
-const roomWithMembers = (room: RoomView, world: World, members: Shown): Element => {
+const openRooms = ({ rooms, conversation }: World) => {
+  const open = rooms.filter((room) => !room.closed);
+  const own = open.find((room) => room.roomId === conversation);
+  return { own, others: open.filter((room) => room !== own).toSorted((a, b) => (a.roomId < b.roomId ? -1 : 1)) };
+};
+
+/**
+ * Numbers by which the log names rooms: the order in which they stand before it. They hold for one prompt, and change
+ * only where what stands before the log changes as well. None, where there may be no place for all rooms.
+ */
+export const roomNumbers = (world: World): ReadonlyMap<RoomId, number> => {
+  const { own, others } = openRooms(world);
+  const shells = others.reduce((chars, room) => chars + sizeAt(roomWithMembers(room, new Map(), none), 1) + 8, 0);
+  if (shells > roomsMost(world.charsMax * renderShare) / 2) return new Map();
+  return new Map([...(own ? [own] : []), ...others].map(({ roomId }, index) => [roomId, index + 1]));
+};
+
+const roomWithMembers = (room: RoomView, numbers: ReadonlyMap<RoomId, number>, members: Shown): Element => {
   const leftOut = room.memberCount - members.elements.length;
-  const attributes = { ...roomAttributes(room, world), membersLeftOut: leftOut > 0 ? leftOut : undefined };
-  return element("room", attributes, members.elements);
+  const attributes = { ...leanAttributes(room), membersLeftOut: leftOut > 0 ? leftOut : undefined };
+  return element("room", { n: numbers.get(room.roomId), ...attributes }, members.elements);
 };
 
-const membersPart = (rooms: readonly RoomView[], world: World): Part<Shown> =>
+const membersPart = (rooms: readonly RoomView[], numbers: ReadonlyMap<RoomId, number>, world: World): Part<Shown> =>
   boxPart(rooms, {
     depth: 1,
     limit: world.charsMax,
     weight: () => 1,
-    shell: (room) => roomWithMembers(room, world, none),
+    shell: (room) => roomWithMembers(room, numbers, none),
     part: (room) => {
       const members = listPart(room.members.map(memberElement), { depth: 2, limit: world.charsMax, keep: "first" });
-      return { wanted: members.wanted, cut: (max) => roomWithMembers(room, world, members.cut(max)) };
+      return { wanted: members.wanted, cut: (max) => roomWithMembers(room, numbers, members.cut(max)) };
     },
   });

@@ -9,6 +9,7 @@ import { otherRoomsPart } from "./other-rooms.ts";
 import { manyParts, type Part, plainPart, textPart } from "./part.ts";
 import { openRoom, roomLists } from "./room.ts";
 import { localTime } from "./time.ts";
+import { timelineWriter } from "./timeline.ts";
 import { todosPart } from "./todo.ts";
 import type { World } from "./types.ts";
 import { personaWindow, scratchpadWindow, windowsPart } from "./window.ts";
@@ -37,16 +38,15 @@ const guidePart = ({ title, text }: World["guides"][number]): Part<Element> => {
   return part;
 };
 
-/** Everything in the world that can be cut. A part of no room is empty. */
-export const partsOf = (world: World) => {
+/** Everything in the world that can be cut. A part of no room is empty. `write`: how the events of the own room are shown. */
+export const partsOf = (world: World, write = timelineWriter(world)) => {
   const { agent, charsMax: limit } = world;
   const own = world.rooms.find((room) => room.roomId === world.conversation && !room.closed);
   const others = world.rooms.filter((room) => room !== own);
   return {
     own,
-    ...roomLists(own ?? noRoom, world.serverName, limit),
-    firstMembers: roomLists({ ...noRoom, members: own?.members.slice(0, membersNeeded) ?? [] }, world.serverName, limit)
-      .members,
+    ...roomLists(own ?? noRoom, write, limit),
+    firstMembers: roomLists({ ...noRoom, members: own?.members.slice(0, membersNeeded) ?? [] }, write, limit).members,
     reminders: manyParts(
       world.reminders.map((reminder) =>
         textPart(reminder, 1, (text, truncated) => element("systemReminder", { truncated }, text)),

@@ -15,36 +15,38 @@ export const ephemerisPart = ({ ephemeris, ephemerisWindow: change }: World, lim
   });
 };
 
-/** The agent's record of itself as a room of its own: earlier turns in its window, the running one as new events. */
-export const ephemerisRoom = (
-  { serverName, agent, ephemeris, ephemerisLines = 0, ephemerisWindow, turn }: World,
-  shown: { readonly ephemeris: Shown; readonly turn: Shown },
+/** Window on earlier turns. */
+export const ephemerisWindow = (
+  { ephemeris, ephemerisLines = 0, ephemerisWindow: change }: World,
+  shown: Shown,
 ): Element => {
-  const systemId = clip(serverName);
-  const userId = clip(agent.userId);
   const lines = Math.max(ephemeris.length, ephemerisLines);
   const older = lines - ephemeris.length;
   const chars = older > 0 ? undefined : ephemeris.reduce((sum, entry) => sum + textChars(entry), 0);
-  const leftOut = shown.ephemeris.leftOut + (ephemerisWindow?.state === "minimized" ? 0 : older);
-  const part = { ...shown.ephemeris, leftOut };
-  const window = historyWindow("ephemeris", "ephemeris", { lines, bottom: lines, chars }, part, ephemerisWindow);
+  const leftOut = shown.leftOut + (change?.state === "minimized" ? 0 : older);
+  const part = { ...shown, leftOut };
+  const window = historyWindow(
+    { windowId: "ephemeris", src: "ephemeris" },
+    { lines, bottom: lines, chars },
+    part,
+    change,
+  );
   const whole = { topLineNumber: undefined, bottomLineNumber: undefined };
+  return element("window", leftOut > 0 ? window : { ...window, ...whole }, [...(shown.above ?? []), ...shown.elements]);
+};
+
+/** The agent's record of itself as a room of its own: earlier turns in its window, the running one as new events. */
+export const ephemerisRoom = (world: World, shown: { readonly ephemeris: Shown; readonly turn: Shown }): Element => {
+  const { serverName, agent, turn } = world;
+  const systemId = clip(serverName);
+  const userId = clip(agent.userId);
   return element("room", { systemId, roomId: "ephemeris", roomName: "", loggedInAs: userId }, [
     element("roomMember", { userId, you: true }),
-    element("window", leftOut > 0 ? window : { ...window, ...whole }, [
-      ...(shown.ephemeris.above ?? []),
-      ...shown.ephemeris.elements,
-    ]),
+    ephemerisWindow(world, shown.ephemeris),
     turnEvents(turn, shown.turn),
     element("roomFooter", { systemId, roomId: "ephemeris" }),
   ]);
 };
-
-/** Room of the running turn alone, where earlier thoughts stand in a log. */
-export const turnRoom = ({ serverName, agent, turn }: World, shown: Shown): Element =>
-  element("room", { systemId: clip(serverName), roomId: "ephemeris", roomName: "", loggedInAs: clip(agent.userId) }, [
-    turnEvents(turn, shown),
-  ]);
 
 const turnEvents = ({ at, before, reason, id }: World["turn"], shown: Shown): Element =>
   element("newEvents", { eventsLeftOut: shown.leftOut > 0 ? shown.leftOut : undefined }, [

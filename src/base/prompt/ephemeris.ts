@@ -1,23 +1,34 @@
 import { markerOf, openFence } from "../lib/fence.ts";
+import type { RoomId } from "../lib/ids.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
 import { eventTime } from "./time.ts";
 
-export const thought = (at: Date, text: string): Element => element("thought", { timestamp: eventTime(at) }, text);
+/** `saidIn`: the room in which these words were said. */
+export const thought = (at: Date, text: string, saidIn?: RoomId): Element =>
+  element("thought", { timestamp: eventTime(at), roomId: saidIn, sent: saidIn !== undefined }, text);
 
-/** A call as the model made it: texts as they are, other values as JSON. */
-export const functionCall = (id: string, name: string, parameters: Readonly<Record<string, unknown>>): Element =>
+/**
+ * A call as the model made it: texts as they are, other values as JSON.
+ * @param operation its number, by which people speak of it
+ */
+export const functionCall = (
+  id: string,
+  name: string,
+  parameters: Readonly<Record<string, unknown>>,
+  operation?: number,
+): Element =>
   element(
     "functionCall",
-    { id, function: name },
+    { id, operation, function: name },
     Object.entries(parameters).map(([parameter, value]) =>
       element("parameter", { name: parameter }, typeof value === "string" ? value : (JSON.stringify(value) ?? "")),
     ),
   );
 
-/** `id` is that of the call. */
-export const functionResult = (id: string, result: Element | string): Element =>
-  element("functionResult", { id }, [element("result", {}, typeof result === "string" ? result : [result])]);
+/** `id` and `operation` are those of the call. */
+export const functionResult = (id: string, result: Element | string, operation?: number): Element =>
+  element("functionResult", { id, operation }, [element("result", {}, typeof result === "string" ? result : [result])]);
 
 /** Message of the bridge itself to the agent, such as that a turn has come to its limit. */
 export const systemEvent = (at: Date, text: string): Element =>

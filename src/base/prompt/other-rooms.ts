@@ -3,6 +3,7 @@ import type { Shown } from "./list-part.ts";
 import type { Part } from "./part.ts";
 import { closedRoom, openRoom, roomLists } from "./room.ts";
 import { share } from "./share.ts";
+import { timelineWriter } from "./timeline.ts";
 import type { RoomView, World } from "./types.ts";
 
 const none: Shown = { elements: [], reach: 0, leftOut: 0 };
@@ -17,7 +18,7 @@ export const otherRoomsPart = (rooms: readonly RoomView[], world: World, limit: 
       room.closed ? closedRoom(room, world) : openRoom(room, world, { members: none, history: none, newEvents: none }),
     part: (room) => {
       if (room.closed) return { wanted: 0, cut: () => closedRoom(room, world) };
-      const { members, history, newEvents } = roomLists(room, world.serverName, limit);
+      const { members, history, newEvents } = roomLists(room, timelineWriter(world), limit);
       const wants = [members.wanted, history.wanted, newEvents.wanted];
       return {
         wanted: wants.reduce((total, want) => total + want, 0),

@@ -17,3 +17,8 @@ export const thinkBeforeCalling =
 /** For agents with the flag `PreventParallelFunctionCalls`. */
 export const oneCallAtATime =
   "Call one function at a time, and look at its result before the next call. Further calls in the same reply are not carried out.";
+
+const standing: ReadonlySet<string> = new Set([onlyFunctionsSpeak, lastTextSpeaks, thinkBeforeCalling, oneCallAtATime]);
+
+/** True of what each step of an agent is reminded of: it need not stand behind what changes. */
+export const isStanding = (reminder: string): boolean => standing.has(reminder);

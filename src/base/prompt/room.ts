@@ -3,8 +3,7 @@ import { type Element, element } from "../lmml/element.ts";
 import { type ListPart, listPart, type Shown } from "./list-part.ts";
 import { clip } from "./measure.ts";
 import type { Part } from "./part.ts";
-import { timelineElement } from "./timeline.ts";
-import type { RoomMember, RoomView, World } from "./types.ts";
+import type { RoomMember, RoomView, TimelineEntry, World } from "./types.ts";
 import { historyWindow, withQueries } from "./window.ts";
 
 /** Events of the past that a history window shows, unless it was made larger or smaller. */
@@ -24,10 +23,10 @@ export const memberElement = ({ userId, admin, you }: RoomMember): Element =>
 /** Lists of a room that can be cut. `limit`: the most that each of its lists is ever given. */
 export const roomLists = (
   room: Pick<RoomView, "members" | "history" | "newEvents" | "historyWindow">,
-  systemId: string,
+  write: (entry: TimelineEntry) => Element,
   limit: number,
 ): RoomLists<Part<Shown>, ListPart> => {
-  const events = (entries: RoomView["history"]) => entries.map((entry) => timelineElement(entry, systemId));
+  const events = (entries: RoomView["history"]) => entries.map(write);
   const { state = "normal", height = historyHeight, queries = [] } = room.historyWindow ?? {};
   const lines = state === "minimized" ? 0 : state === "maximized" ? room.history.length : height;
   return {
@@ -48,7 +47,7 @@ export const historyWindowId = (roomId: RoomId): string => `room_${roomId.split(
 const some = (count: number): number | undefined => (count > 0 ? count : undefined);
 
 /** Attributes that every room has. */
-export const roomAttributes = (room: RoomView, { serverName, agent }: World) => ({
+const roomAttributes = (room: RoomView, { serverName, agent }: World) => ({
   systemId: clip(serverName),
   roomId: clip(room.roomId),
   roomName: clip(room.name, nameChars),
@@ -56,11 +55,42 @@ export const roomAttributes = (room: RoomView, { serverName, agent }: World) => 
   directMessage: room.direct,
 });
 
+/** Attributes of a room where what is around it says system and user. */
+export const leanAttributes = ({ roomId, name, direct }: RoomView) => ({
+  roomId: clip(roomId),
+  roomName: clip(name, nameChars) || undefined,
+  directMessage: direct,
+});
+
+/** The conversation's own room, with what is new in it, and its history where somebody moved its window. */
+export const leanRoom = (room: RoomView, history: Shown, newEvents: Shown): Element => {
+  const eventsLeftOut = some(room.unread - newEvents.elements.length);
+  const isNew = newEvents.elements.length > 0 || eventsLeftOut !== undefined;
+  return element("room", { roomId: clip(room.roomId) }, [
+    room.historyWindow && historyElement(room, history),
+    isNew ? element("newEvents", { eventsLeftOut }, newEvents.elements) : undefined,
+  ]);
+};
+
+/** Window on the history of a room. */
+const historyElement = (room: RoomView, shown: Shown): Element => {
+  const { historyLines: lines, historyChars: chars, historyBottom: bottom = lines, historyWindow: change } = room;
+  return element(
+    "window",
+    historyWindow(
+      { windowId: clip(historyWindowId(room.roomId), 64), src: clip(room.roomId) },
+      { lines, chars, bottom },
+      shown,
+      change,
+    ),
+    [...(shown.above ?? []), change?.state === "minimized" ? undefined : element("content", {}, shown.elements)],
+  );
+};
+
 /** A room that everybody in the audience may read. */
 export const openRoom = (room: RoomView, world: World, shown: RoomLists<Shown>): Element => {
   const attributes = roomAttributes(room, world);
   const { systemId, roomId, roomName } = attributes;
-  const { historyLines: lines, historyChars: chars, historyBottom: bottom = lines, historyWindow: change } = room;
   return element(
     "room",
     {
@@ -69,14 +99,7 @@ export const openRoom = (room: RoomView, world: World, shown: RoomLists<Shown>):
     },
     [
       ...shown.members.elements,
-      element(
-        "window",
-        historyWindow(clip(historyWindowId(room.roomId), 64), roomId, { lines, chars, bottom }, shown.history, change),
-        [
-          ...(shown.history.above ?? []),
-          change?.state === "minimized" ? undefined : element("content", {}, shown.history.elements),
-        ],
-      ),
+      historyElement(room, shown.history),
       element(
         "newEvents",
         { eventsLeftOut: some(room.unread - shown.newEvents.elements.length) },

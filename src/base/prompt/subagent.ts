@@ -46,7 +46,7 @@ const title = "Sub-agents";
 /** The guide that tells an agent whom it may delegate to. */
 export const subAgentsGuide = (subAgents: readonly Named[]): { title: string; text: string } => ({
   title,
-  text: `The function delegate hands a piece of work to a sub-agent, which has tools of its own and takes as many steps as it needs. Delegate what takes many steps whose details you do not need; do yourself what takes one or two. It knows nothing but your request: name in it the files, people and dates that matter, and what you want back. Its answer is told to you alone.
+  text: `delegate hands work to a sub-agent, which has tools of its own. Delegate what takes many steps whose details you do not need. It knows nothing but your request: name in it the files, people and dates that matter, and what you want back. Its answer is told to you alone.
 
 ${subAgents.map(({ name, description }) => `- ${name}: ${description}`).join("\n")}
 `,

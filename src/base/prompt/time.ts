@@ -17,6 +17,14 @@ const formatOf = (timeZone: string): Intl.DateTimeFormat =>
     timeZoneName: "longOffset",
   });
 
+/** A time to come, in words for people in a time zone: `tomorrow, 08:15`. */
+export function untilText(at: Date, now: Date, timeZone: string): string {
+  const [day = "", clock = ""] = localTime(at, timeZone).split(" ");
+  const daysOn = (days: number) => localTime(new Date(now.getTime() + days * 86_400_000), timeZone).slice(0, 10);
+  const word = day === daysOn(0) ? "today" : day === daysOn(1) ? "tomorrow" : day;
+  return `${word}, ${clock.slice(0, 5)}${timeZone === "UTC" ? " UTC" : ""}`;
+}
+
 /** The clock on the wall of a time zone (IANA name), with its offset: `2024-12-25 15:30:00 -0800`. */
 export const localTime = (at: Date, timeZone: string): string => {
   const format = formats.get(timeZone) ?? formatOf(timeZone);

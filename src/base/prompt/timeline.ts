@@ -7,7 +7,7 @@ import type { MediaView, TimelineEntry } from "./types.ts";
 
 const clipped = (value: string | undefined): string | undefined => (value === undefined ? undefined : clip(value));
 
-const mediaAttributes = ({ name, path, contentType, bytes, width, height, missing }: MediaView) => ({
+export const mediaAttributes = ({ name, path, contentType, bytes, width, height, missing }: MediaView) => ({
   fileName: clipped(name),
   path: clipped(path),
   contentType: clipped(contentType),
@@ -18,9 +18,15 @@ const mediaAttributes = ({ name, path, contentType, bytes, width, height, missin
 });
 
 /** One event of a room as the agent reads it. `systemId` is the name of the homeserver. */
-export const timelineElement = memoEach(
+const timelineElement = memoEach(
   (entry: TimelineEntry, systemId: string): Element => lasting(elementOf(entry, systemId)),
 );
+
+/** Writes events as the layout `seed` shows them. */
+export const timelineWriter =
+  ({ serverName }: { readonly serverName: string }) =>
+  (entry: TimelineEntry): Element =>
+    timelineElement(entry, serverName);
 
 const elementOf = (entry: TimelineEntry, systemId: string): Element => {
   const place = { systemId: clip(systemId), roomId: clip(entry.roomId), timestamp: eventTime(entry.at) };
@@ -48,6 +54,7 @@ const elementOf = (entry: TimelineEntry, systemId: string): Element => {
       eventId: entry.eventId,
       edited: entry.edited,
       formattedDiffers: entry.formattedDiffers,
+      encrypted: entry.encrypted,
       ...(entry.media && mediaAttributes(entry.media)),
     },
     entry.body,

@@ -29,14 +29,21 @@ export interface MediaView {
   readonly missing?: string | undefined;
 }
 
+interface TimelineEvent {
+  readonly eventId: EventId;
+  /** The number that it has in its room; undefined where it has none. */
+  readonly number?: number | undefined;
+  /** Numbers of the events that it relates to, by their ids. */
+  readonly numbers?: Readonly<Record<string, number>> | undefined;
+  readonly roomId: RoomId;
+  readonly at: Date;
+  readonly sender: UserId;
+}
+
 /** Something that happened in a room, as the agent may see it. Texts are as they came: rendering makes them safe. */
 export type TimelineEntry =
-  | {
+  | (TimelineEvent & {
       readonly kind: "message";
-      readonly eventId: EventId;
-      readonly roomId: RoomId;
-      readonly at: Date;
-      readonly sender: UserId;
       readonly messageType: string;
       readonly body: string;
       readonly threadId?: EventId | undefined;
@@ -44,21 +51,19 @@ export type TimelineEntry =
       readonly edited?: boolean | undefined;
       /** The formatted text says something else than the body, which alone is shown. */
       readonly formattedDiffers?: boolean | undefined;
+      /** Nobody between its sender and this bridge could read or change it. */
+      readonly encrypted?: boolean | undefined;
       readonly media?: MediaView | undefined;
-    }
-  | {
+    })
+  | (TimelineEvent & {
       readonly kind: "roomEvent";
-      readonly eventId: EventId;
-      readonly roomId: RoomId;
-      readonly at: Date;
       readonly eventType: string;
-      readonly sender: UserId;
       /** Whom a membership event is about, and what they became. */
       readonly target?: UserId | undefined;
       readonly membership?: string | undefined;
       /** Sign of a reaction, and the event that it is to. */
       readonly reaction?: { readonly key: string; readonly to: EventId } | undefined;
-    };
+    });
 
 /** A question that was asked about a window's content, with the answer of a submodel. */
 export interface WindowQuery {
@@ -144,10 +149,23 @@ export interface RoomView {
   readonly unread: number;
 }
 
-/** Events of a room, or entries of the ephemeris, that were first shown together, oldest first. */
-export interface LogPiece {
+/** An event of a room, or an entry of the ephemeris, as it stands in a log. */
+export interface LogEntry {
   readonly source: RoomId | "ephemeris";
-  readonly elements: readonly Element[];
+  /** When it was said, thought or done. */
+  readonly at: Date | undefined;
+  readonly eventId?: EventId | undefined;
+  /** Without room and time: both are said where they change. */
+  readonly element: Element;
+}
+
+/** All that was seen and thought before, in the order in which it came. */
+export interface LogView {
+  readonly entries: readonly LogEntry[];
+  /** Sources of which something older is left out. */
+  readonly leftOut: ReadonlySet<LogEntry["source"]>;
+  /** Rooms that are named by a number: see `roomNumbers`. */
+  readonly numbers?: ReadonlyMap<RoomId, number>;
 }
 
 export interface FileView {
@@ -190,8 +208,8 @@ export interface World {
   readonly conversation: RoomId;
   /** The conversation's own room first (absent in the home conversation), then the others, latest activity first. */
   readonly rooms: readonly RoomView[];
-  /** Everything seen and thought before, in the order of being shown; for layouts that only append. */
-  readonly log: readonly LogPiece[];
+  /** For layouts that only append. */
+  readonly log: LogView;
   /** Rooms the agent is in beyond those in `rooms`. */
   readonly roomsLeftOut: number;
   /** Thoughts, calls and results of earlier turns that this conversation may see, oldest first. */

@@ -1,14 +1,12 @@
 import type { EventId, RoomId } from "../lib/ids.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
-import { eventIdsIn } from "./layout-frame.ts";
+import { leanNews } from "./lean.ts";
 import { listPart, type Shown } from "./list-part.ts";
-import { clip } from "./measure.ts";
-import { openRoom, roomAttributes, roomLists } from "./room.ts";
+import { leanRoom, roomLists } from "./room.ts";
 import { localTime } from "./time.ts";
-import { timelineElement } from "./timeline.ts";
 import { removedTodo, todoElement } from "./todo.ts";
-import type { World } from "./types.ts";
+import type { TimelineEntry, World } from "./types.ts";
 import { personaWindow, scratchpadWindow, windowsPart } from "./window.ts";
 
 /** The most that windows, todos and histories, each, take in an update. New events are never cut for it. */
@@ -27,7 +25,8 @@ export class Told {
   /** Takes note of what a world shows. Returns what of it is told for the first time, or is not as it was. */
   take({ agent, rooms, conversation, windows, todos, reminders, charsMax }: World) {
     const own = rooms.find((room) => room.roomId === conversation && !room.closed);
-    const newEvents = (own?.newEvents ?? []).filter(({ eventId }) => !this.events.has(eventId));
+    const isNew = ({ eventId, sender }: TimelineEntry) => sender !== agent.userId && !this.events.has(eventId);
+    const newEvents = (own?.newEvents ?? []).filter(isNew);
     for (const { eventId } of newEvents) this.events.add(eventId);
     const changed = windows.filter((window) => {
       const { closesIn: _, ...look } = window;
@@ -80,43 +79,24 @@ const none: Shown = { elements: [], reach: 0, leftOut: 0 };
 export const updateOf = (world: World, told: Told): { text: string; eventIds: readonly EventId[] } | undefined => {
   const { own, newEvents, windows, always, moved, todos, reminders } = told.take(world);
   if ([newEvents, windows, always, moved, todos, reminders].every(({ length }) => length === 0)) return undefined;
-  const { agent, serverName } = world;
-  const limit = Math.floor(world.charsMax * updateShare);
-  const events = listPart(
-    newEvents.map((entry) => timelineElement(entry, serverName)),
-    { depth: 4, limit: world.charsMax, keep: "last" },
-  ).cut(world.charsMax);
-  const room =
-    own && newEvents.length > 0
-      ? element("room", roomAttributes(own, world), [
-          element("newEvents", { eventsLeftOut: events.leftOut > 0 ? events.leftOut : undefined }, events.elements),
-        ])
-      : undefined;
+  const { agent, charsMax } = world;
+  const limit = Math.floor(charsMax * updateShare);
+  const write = (entry: TimelineEntry) => leanNews(entry, agent.userId, world);
+  const events = listPart(newEvents.map(write), { depth: 4, limit: charsMax, keep: "last" }).cut(charsMax);
+  const unread = newEvents.length;
+  const room = own && unread > 0 ? leanRoom({ ...own, historyWindow: undefined, unread }, none, events) : undefined;
   const histories = moved.map((each) => {
-    const { history } = roomLists(each, serverName, limit);
-    return openRoom({ ...each, memberCount: 0, unread: 0 }, world, {
-      members: none,
-      history: history.cut(Math.floor(limit / moved.length)),
-      newEvents: none,
-    });
+    const history = roomLists(each, write, limit).history.cut(Math.floor(limit / moved.length));
+    return leanRoom({ ...each, unread: 0 }, history, none);
   });
-  const systemId = clip(serverName);
-  const shown: Element = element(
-    "chatInterface",
-    {
-      currentDatetime: localTime(world.now, world.timeZone),
-      agentUnderlyingModel: clip(agent.model),
-      agentRunningOnSystem: systemId,
-    },
-    [
-      room || histories.length > 0
-        ? element("chatSystem", { systemId, loggedInAs: clip(agent.userId) }, [room, ...histories])
-        : undefined,
-      ...reminders.map((reminder) => element("systemReminder", {}, reminder)),
-      ...listPart(todos, { depth: 1, limit, keep: "first" }).cut(limit).elements,
-      ...always.map((window) => window.cut(limit)),
-      ...windowsPart(windows, limit).cut(limit).elements,
-    ],
-  );
-  return { text: render(shown), eventIds: eventIdsIn(shown) };
+  const shown: Element = element("chatInterface", { currentDatetime: localTime(world.now, world.timeZone) }, [
+    room,
+    ...histories,
+    ...reminders.map((reminder) => element("systemReminder", {}, reminder)),
+    ...listPart(todos, { depth: 1, limit, keep: "first" }).cut(limit).elements,
+    ...always.map((window) => window.cut(limit)),
+    ...windowsPart(windows, limit).cut(limit).elements,
+  ]);
+  const eventIds = [...newEvents, ...moved.flatMap(({ history }) => history)].map(({ eventId }) => eventId);
+  return { text: render(shown), eventIds };
 };

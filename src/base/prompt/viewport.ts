@@ -47,26 +47,22 @@ export interface WholeContent extends Content {
 const nothing: Excerpt = { shown: "", top: 0, bottom: 0, truncated: false };
 
 /**
- * Whole lines as long as one fits; of a line that is longer than `charsMax`, its beginning.
+ * Makes excerpts of whole lines as long as one fits; of a line that is longer than `charsMax`, its beginning.
  * @param starts of the lines in `text`, which is the beginning of a text of `lines` lines
  */
-const excerptOf = (
-  text: string,
-  starts: readonly number[],
-  lines: number,
-  viewport: Viewport,
-  charsMax: number,
-): Excerpt => {
-  if (lines === 0) return nothing;
+const excerptsOf = (text: string, starts: readonly number[], lines: number): Content["excerpt"] => {
   const end = (line: number) => starts[line] ?? text.length;
-  const { top, height } = clamp(viewport, lines);
-  const from = starts[top - 1] ?? 0;
-  const last = Math.min(lines, top + height - 1);
-  let bottom = last;
-  while (bottom > top && end(bottom) - from > charsMax) bottom = Math.max(top, Math.floor((top + bottom) / 2));
-  while (bottom < last && end(bottom + 1) - from <= charsMax) bottom += 1;
-  const shown = beginning(text.slice(from, end(bottom)), charsMax);
-  return { shown, top, bottom, truncated: bottom < last || from + shown.length < end(bottom) };
+  return (viewport, charsMax) => {
+    if (lines === 0) return nothing;
+    const { top, height } = clamp(viewport, lines);
+    const from = starts[top - 1] ?? 0;
+    const last = Math.min(lines, top + height - 1);
+    let bottom = last;
+    while (bottom > top && end(bottom) - from > charsMax) bottom = Math.max(top, Math.floor((top + bottom) / 2));
+    while (bottom < last && end(bottom + 1) - from <= charsMax) bottom += 1;
+    const shown = beginning(text.slice(from, end(bottom)), charsMax);
+    return { shown, top, bottom, truncated: bottom < last || from + shown.length < end(bottom) };
+  };
 };
 
 export const textContent = (text: string): WholeContent => {
@@ -75,7 +71,7 @@ export const textContent = (text: string): WholeContent => {
     lines: starts.length,
     chars: text.length,
     text: (charsMax) => beginning(text, charsMax),
-    excerpt: (viewport, charsMax) => excerptOf(text, starts, starts.length, viewport, charsMax),
+    excerpt: excerptsOf(text, starts, starts.length),
   };
 };
 
@@ -96,7 +92,7 @@ export const partialContent = (
   if (from === undefined) return undefined;
   if (top + height > starts.length && text.length - from <= charsMax + 1) return undefined;
   const { lines, chars } = whole;
-  return { lines, chars, excerpt: (view, max) => excerptOf(text, starts, lines, view, max) };
+  return { lines, chars, excerpt: excerptsOf(text, starts, lines) };
 };
 
 /** Each element is a line. */

@@ -215,8 +215,7 @@ export interface HistorySize {
 
 /** Attributes of a window on a history. */
 export const historyWindow = (
-  windowId: string,
-  src: string,
+  { windowId, src }: Pick<WindowView, "windowId" | "src">,
   { lines, chars, bottom }: HistorySize,
   shown: Shown,
   change?: WindowChange,

@@ -1,11 +1,11 @@
 import type { Database } from "../../adapters/database/connection.ts";
 import type { Clock } from "../../base/lib/clock.ts";
-import { messageOf, UserError } from "../../base/lib/errors.ts";
+import { messageOf } from "../../base/lib/errors.ts";
 import { type AgentName, digest, secret, type UserId } from "../../base/lib/ids.ts";
-import { isObject } from "../../base/lib/json.ts";
 import type { Log } from "../../base/lib/log.ts";
 import { type AgentRecord, type AgentRow, Agents } from "../tables/agents.ts";
 import { Files } from "../tables/files.ts";
+import { defaultPersona } from "./persona.ts";
 import { type AgentSettings, parseAgentSettings } from "./settings.ts";
 
 /** An agent as it is now: who it is to the homeserver, and how its files configure it. */
@@ -36,25 +36,6 @@ export const splitPath = (path: string): { share: string; path: string } => {
   return { share: path.slice(0, colon), path: path.slice(colon + 1) };
 };
 
-const defaultPersona = (displayName: string): string => `# ${displayName}
-
-You are ${displayName}, an agent who lives on Matrix and works for the people in its rooms.
-
-## Traits
-- Helpful, honest and calm; you say what you do not know.
-- Brief: a short answer first, details when they are wanted.
-
-## Capabilities
-- Files: you find, read, write, compare and summarise them.
-- Exact computation, reminders for a day and an hour, tasks that take many steps.
-
-## Guidelines
-- Look before you say that something is not there.
-- Explain with a concrete example.
-- Ask when a request can be understood in two ways.
-- Note what people prefer, and act on it later.
-`;
-
 interface Hearers {
   /** The agent's file was changed while we run. */
   readonly onChanged?: (agent: Agent) => void;
@@ -62,12 +43,19 @@ interface Hearers {
   readonly onRefused?: (refusal: string, key: string) => void;
 }
 
+/** Settings by a version of the file; `refused`: those of before, since it cannot be used. */
+interface ReadSettings {
+  readonly version: number;
+  readonly settings: AgentSettings;
+  readonly refused: boolean;
+}
+
 /** All agents of the bridge, and their settings as their files have them now. */
 export class AgentDirectory {
   readonly #agents: Agents;
   readonly #files: Files;
   readonly #log: Log;
-  readonly #settings = new Map<AgentName, { version: number; settings: AgentSettings }>();
+  readonly #settings = new Map<AgentName, ReadSettings>();
   readonly #hearers: Hearers;
   readonly #clock: Clock;
   readonly #recent = new Map<AgentName, { readonly at: number; readonly agent: Promise<Agent | undefined> }>();
@@ -122,31 +110,9 @@ export class AgentDirectory {
     this.#recent.delete(name);
   }
 
-  /** The fields of `agent.json` as they are written there. */
-  async fields(name: AgentName): Promise<Readonly<Record<string, unknown>>> {
-    const [file] = await this.#files.read([{ share: "agents", path: settingsFile(name) }]);
-    const fields: unknown = JSON.parse(file?.text ?? "{}");
-    if (isObject(fields)) return fields;
-    throw new UserError(`agents:${settingsFile(name)} holds no settings. Write it anew.`);
-  }
-
-  /** @throws UserError that lists every mistake */
-  async writeFields(agent: Agent, fields: Readonly<Record<string, unknown>>): Promise<void> {
-    const path = settingsFile(agent.name);
-    parseAgentSettings(fields, `agents:${path}`);
-    const text = JSON.stringify(fields, undefined, 2);
-    await this.#files.write({ share: "agents", path, contentType: "application/json", owner: agent.owner, text });
-    this.#recent.delete(agent.name);
-  }
-
   async persona(agent: Agent): Promise<string | undefined> {
     const [file] = await this.#files.read([splitPath(personaPath(agent))]);
     return file?.text ?? undefined;
-  }
-
-  async writePersona(agent: Agent, text: string): Promise<void> {
-    const file = splitPath(personaPath(agent));
-    await this.#files.write({ ...file, contentType: "text/markdown", owner: agent.owner, text });
   }
 
   /** The agent with its current settings; undefined when there is none of this name. */
@@ -175,28 +141,44 @@ export class AgentDirectory {
     return (await this.#agents.all()).map((record) => this.complete(record));
   }
 
+  /** Ends what agents have set for themselves, which holds until a start. */
+  async restart(): Promise<void> {
+    await this.#agents.forgetTimers();
+    await this.all();
+  }
+
   /** An agent whose record was read. A file that cannot be used is refused with its reason; the last good settings stay. */
-  complete({ fileVersion: version, fileText, ...row }: AgentRecord): Agent {
+  complete({ fileVersion: version, fileText, timerVersion, timerInFile, ...row }: AgentRecord): Agent {
     const known = this.#settings.get(row.name);
-    if (known?.version === version) return withSettings(row, known.settings);
-    const where = `agents:${settingsFile(row.name)}`;
-    let settings: AgentSettings;
-    try {
-      settings = parseAgentSettings(JSON.parse(fileText ?? "{}"), where);
-    } catch (error) {
-      const refusal = `${where} is refused, the last good one stays: ${messageOf(error)}`;
-      this.#log.error({ agent: row.name }, refusal);
-      this.#hearers.onRefused?.(refusal, digest(where, version));
-      settings = known?.settings ?? parseAgentSettings({}, where);
-    }
-    this.#settings.set(row.name, { version, settings });
+    const read = known?.version === version ? known : this.#read(row.name, version, fileText);
+    const { settings } = read;
     const { wakeUpTimerSeconds } = settings;
-    const agent = withSettings({ ...row, wakeUpTimerSeconds }, settings);
-    if (row.wakeUpTimerSeconds !== wakeUpTimerSeconds) {
-      this.#agents.setTimer(row.name, wakeUpTimerSeconds).catch((error: unknown) => this.#log.warn(messageOf(error)));
+    const isNew = timerVersion !== version && !read.refused;
+    const counts = isNew && (timerVersion === null || timerInFile !== wakeUpTimerSeconds);
+    const agent = withSettings(counts ? { ...row, wakeUpTimerSeconds } : row, settings);
+    if (isNew) {
+      this.#agents
+        .takeTimer(row.name, wakeUpTimerSeconds, version)
+        .catch((error: unknown) => this.#log.warn(messageOf(error)));
     }
-    if (known) this.#hearers.onChanged?.(agent);
+    if (known && read !== known) this.#hearers.onChanged?.(agent);
     return agent;
+  }
+
+  #read(name: AgentName, version: number, text: string | null): ReadSettings {
+    const where = `agents:${settingsFile(name)}`;
+    let read: ReadSettings;
+    try {
+      read = { version, settings: parseAgentSettings(JSON.parse(text ?? "{}"), where), refused: false };
+    } catch (error) {
+      const lastGood = this.#settings.get(name)?.settings ?? parseAgentSettings({}, where);
+      read = { version, settings: lastGood, refused: true };
+      const refusal = `${where} is refused, the last good one stays: ${messageOf(error)}`;
+      this.#log.error({ agent: name }, refusal);
+      this.#hearers.onRefused?.(refusal, digest(where, version));
+    }
+    this.#settings.set(name, read);
+    return read;
   }
 }
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { UserError } from "../../base/lib/errors.ts";
 import { problemsOf, section } from "../../base/lib/problems.ts";
 import { formatPath, parsePath } from "../files/path.ts";
+import { modelsSection, temperature } from "./models.ts";
 
 /** Which kinds of operations run without asking: each mode includes those before it. */
 export const modes = ["none", "read", "create", "update", "delete"] as const;
@@ -26,11 +27,6 @@ export const text = (expected: string) =>
 
 const name = (expected: string) =>
   text(expected).refine((value) => value.trim() !== "" && value.length <= 255, expected);
-
-const numberFrom = (min: number, max: number) => {
-  const expected = `a number from ${min} to ${max}`;
-  return z.number(expected).min(min, expected).max(max, expected);
-};
 
 const wholeFrom = (min: number, max: number) => {
   const expected = `a whole number from ${min} to ${max}`;
@@ -108,11 +104,10 @@ export const agentFields = {
     .nullable()
     .default(null)
     .describe("Language model with which it thinks. Without one: `model.name` of config.yaml."),
-  submodel: name("the name of a fast model, such as google/gemini-2.5-flash, or null")
-    .nullable()
-    .default(null)
+  models: modelsSection
+    .default({})
     .describe(
-      "Fast model that reads long texts for it: questions about windows, summaries. Without one: `model.submodel` of config.yaml, or else its own model.",
+      "Models for kinds of tasks, and what is set of them. What is not set of a kind is as config.yaml has it.",
     ),
   systemPrompt: text("text").default("You are a helpful assistant.").describe("First thing that the model reads."),
   wakeUpTimerSeconds: z
@@ -123,9 +118,11 @@ export const agentFields = {
     .default(3600)
     .describe("After so many seconds without a turn it wakes by itself, at home. `null`: never."),
   autoJoinInvites: yesOrNo.default(true).describe("Accepts invitations of people who have the right to `chat`."),
-  temperature: numberFrom(0, 2)
+  temperature: temperature()
     .default(1)
-    .describe("How freely the model chooses its words: 0 is the strictest. Some models ignore it."),
+    .describe(
+      "How freely the model chooses its words: 0 is the strictest. Some models ignore it. `null`: nothing is sent, and the provider's own holds.",
+    ),
   personaFile: filePath()
     .nullable()
     .default(null)
@@ -180,7 +177,7 @@ export const agentFields = {
   answer: oneOf(["tool", "text"])
     .default("tool")
     .describe(
-      "How people hear it. `tool`: through `SendMessage` alone; `text`: the last text of a turn is its answer.",
+      "How people hear it. `tool`: through `SendMessage` alone, so `tools` must hold `core`; `text`: the last text of a turn is its answer.",
     ),
   streaming: yesOrNo
     .default(false)
@@ -214,7 +211,18 @@ export const refusedAgentFields = {
   loginPassword: `loginPassword ${noLogin}`,
 };
 
-const schema = section(agentFields, refusedAgentFields);
+/** Refuses settings with which nobody would ever hear the agent. */
+export const refuseMute = (
+  { answer, tools }: { readonly answer: "tool" | "text"; readonly tools: readonly ToolSet[] },
+  context: z.RefinementCtx,
+): void => {
+  if (answer === "text" || tools.includes("core")) return;
+  const message =
+    "core among them: with answer: tool the agent speaks by its function SendMessage alone, which is in that set. Add core, or set answer to text";
+  context.addIssue({ code: "custom", path: ["tools"], message });
+};
+
+const schema = section(agentFields, refusedAgentFields).superRefine(refuseMute);
 
 /** Everything that configures an agent, complete. */
 export type AgentSettings = Readonly<z.output<typeof schema>>;

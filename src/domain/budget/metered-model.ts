@@ -4,6 +4,7 @@ import type { ChatRequest } from "../../adapters/model/types.ts";
 import { estimatePrompt } from "../../adapters/model/usage.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import { messageOf } from "../../base/lib/errors.ts";
+import type { AgentName, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import { type BudgetBook, BudgetReached, type Payer } from "./book.ts";
 
@@ -23,12 +24,31 @@ interface Parts {
   readonly log: Log;
 }
 
+/** A call that a model is answering now; its tokens are estimates: characters / 4. */
+export interface CallUnderWay {
+  readonly turnId: number | null;
+  readonly agent: AgentName;
+  readonly roomId: RoomId;
+  readonly requesters: readonly UserId[];
+  readonly model: string;
+  readonly promptTokens: number;
+  /** What has arrived of the answer so far: text, thoughts, names and arguments of calls. */
+  readonly completionTokens: number;
+  readonly milliseconds: number;
+}
+
 /** The model as everybody calls it who thinks: no call begins that its payers' budgets do not allow. */
 export class MeteredModel {
   readonly #parts: Parts;
+  readonly #underWay = new Set<() => CallUnderWay>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
+  }
+
+  /** Calls that this process waits for, the longest first. */
+  underWay(): CallUnderWay[] {
+    return [...this.#underWay].map((look) => look());
   }
 
   /**
@@ -46,6 +66,17 @@ export class MeteredModel {
     const started = clock.monotonic();
     const reserve = new Reservation(book, request, payer);
     await reserve.begin();
+    const look = (): CallUnderWay => ({
+      turnId: payer.turnId,
+      agent: payer.agent.name,
+      roomId: payer.roomId,
+      requesters: payer.requesters,
+      model: request.model,
+      promptTokens: reserve.promptTokens,
+      completionTokens: reserve.arrived,
+      milliseconds: Math.round(clock.monotonic() - started),
+    });
+    this.#underWay.add(look);
     let completion: Completion;
     try {
       completion = await model.complete(request, AbortSignal.any([signal, reserve.reached]), (arrival) => {
@@ -53,8 +84,10 @@ export class MeteredModel {
         onArrival(arrival);
       });
     } catch (error) {
-      await this.#recordBroken(request, payer, reserve, Math.round(clock.monotonic() - started), signal);
+      await this.#recordBroken(reserve, Math.round(clock.monotonic() - started), signal);
       throw error;
+    } finally {
+      this.#underWay.delete(look);
     }
     await reserve.settled();
     return {
@@ -74,14 +107,10 @@ export class MeteredModel {
     return completion;
   }
 
-  async #recordBroken(
-    request: ChatRequest,
-    { key, agent, roomId, requesters }: Payer,
-    reservation: Reservation,
-    milliseconds: number,
-    { aborted }: AbortSignal,
-  ): Promise<void> {
+  async #recordBroken(reservation: Reservation, milliseconds: number, { aborted }: AbortSignal): Promise<void> {
     const { book, log } = this.#parts;
+    const { request, payer } = reservation;
+    const { key, agent, roomId, requesters } = payer;
     try {
       await reservation.settled();
       // A provider that gave no answer and was not interrupted charges nothing.
@@ -105,8 +134,8 @@ class Reservation {
   arrived = 0;
   held = false;
   readonly #book: BudgetBook;
-  readonly #request: ChatRequest;
-  readonly #payer: Payer;
+  readonly request: ChatRequest;
+  readonly payer: Payer;
   readonly #over = new AbortController();
   #granted = allowance;
   #estimated: number | undefined;
@@ -114,13 +143,13 @@ class Reservation {
 
   constructor(book: BudgetBook, request: ChatRequest, payer: Payer) {
     this.#book = book;
-    this.#request = request;
-    this.#payer = payer;
+    this.request = request;
+    this.payer = payer;
   }
 
   /** An estimate, made where it is asked for. */
   get promptTokens(): number {
-    this.#estimated ??= estimatePrompt(this.#request);
+    this.#estimated ??= estimatePrompt(this.request);
     return this.#estimated;
   }
 
@@ -164,10 +193,10 @@ class Reservation {
   }
 
   async #reserve(answerTokens: number): Promise<BudgetReached | undefined> {
-    const accounts = this.#book.accounts(this.#payer);
+    const accounts = this.#book.accounts(this.payer);
     if (accounts.length === 0) return undefined;
-    const amount = this.#book.estimate(this.#request.model, this.promptTokens, answerTokens);
-    const refusal = await this.#book.table.reserve(this.#payer.key, this.#payer.turnId, accounts, amount);
+    const amount = this.#book.estimate(this.request.model, this.promptTokens, answerTokens);
+    const refusal = await this.#book.table.reserve(this.payer.key, this.payer.turnId, accounts, amount);
     if (refusal) return new BudgetReached(refusal);
     this.held = true;
     return undefined;

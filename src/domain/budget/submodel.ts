@@ -5,6 +5,7 @@ import { element } from "../../base/lmml/element.ts";
 import { render } from "../../base/lmml/render.ts";
 import { beginning } from "../../base/prompt/measure.ts";
 import type { Agent } from "../agents/agent.ts";
+import type { ModelChoice } from "../agents/models.ts";
 import type { MeteredModel } from "./metered-model.ts";
 
 /** Characters of a text that a submodel reads; of a longer one, the beginning. */
@@ -29,25 +30,24 @@ interface Operation {
 
 export class Submodels {
   readonly #model: Pick<MeteredModel, "ask">;
-  readonly #nameFor: (agent: Agent) => string;
+  readonly #choiceFor: (agent: Agent) => ModelChoice;
 
-  /** `nameFor`: the name of the model that answers for an agent. */
-  constructor(model: Pick<MeteredModel, "ask">, nameFor: (agent: Agent) => string) {
+  /** `choiceFor`: the model that answers for an agent. */
+  constructor(model: Pick<MeteredModel, "ask">, choiceFor: (agent: Agent) => ModelChoice) {
     this.#model = model;
-    this.#nameFor = nameFor;
+    this.#choiceFor = choiceFor;
   }
 
   /** The submodel for one operation of an agent; `key` is the operation's. */
   for({ agent, roomId, requesters, key, signal }: Operation): Submodel {
-    const model = this.#nameFor(agent);
+    const choice = this.#choiceFor(agent);
     let asked = 0;
     return {
       ask: async (question, text) => {
         const truncated = text.length > submodelCharsMax;
         const content = render(element("content", { truncated }, beginning(text, submodelCharsMax)));
         const request = {
-          model,
-          temperature: 0,
+          ...choice,
           messages: [
             { role: "system" as const, content: instructions },
             { role: "user" as const, content: `${content}\n\nThe question: ${question}` },

@@ -213,7 +213,7 @@ export const viewOf = (
   return {
     windowId: row.windowId,
     srcType: row.srcType === "system" ? "chatHistory" : row.srcType,
-    src: row.src,
+    src: row.open ? row.src : "",
     contentType,
     closed: !row.open,
     lines: content.lines,
@@ -229,8 +229,10 @@ export const viewOf = (
     closesIn: row.pinned ? undefined : row.turnsLeft,
     autorefresh: live,
     refreshable: !live,
-    title: row.title ?? undefined,
-    attributes: { ...row.attributes, ...(eventId && { eventId }), ...(problem !== undefined && { problem }) },
-    queries: row.queries.filter((query) => query.version === version),
+    title: row.open ? (row.title ?? undefined) : undefined,
+    attributes: row.open
+      ? { ...row.attributes, ...(eventId && { eventId }), ...(problem !== undefined && { problem }) }
+      : {},
+    queries: row.open ? row.queries.filter((query) => query.version === version) : [],
   };
 };

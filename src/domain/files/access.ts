@@ -4,7 +4,7 @@ import type { Agents } from "../tables/agents.ts";
 import type { FileAccess, FileViewer, Scratchpad } from "../tables/file-access.ts";
 import type { FileInfo } from "../tables/files.ts";
 import { type FilePath, formatPath, rootOf, type ShareName } from "./path.ts";
-import { type Actor, type Place, placeOf } from "./place.ts";
+import { type Actor, namedFor, type Place, placeOf } from "./place.ts";
 
 /**
  * Who may read and write which files: the one place where it is decided, anew at every access. What no rule opens is
@@ -27,19 +27,19 @@ export class Access {
         return undefined;
       case "definition":
         if (actor.uses) return undefined;
-        throw closed(file, "it needs the right to use");
+        throw closed(file, actor, "it needs the right to use");
       case "scratchpad":
         if (await this.#readsScratchpads(place.owners, actor)) return HOME;
-        throw closed(file, "a scratchpad is read by the agent's owner alone");
+        throw closed(file, actor, "a scratchpad is read by the agent's owner alone");
       case "walled": {
         const { present, entitled, open } = await this.#walls.rights(viewer(actor), place.source, file);
-        if (!present) throw closed(file, "the agent has nothing to do with it");
-        if (!entitled) throw closed(file, `${actor.requesters.join(", ")} may not read it`);
-        if (!open) throw closed(file, "not everybody here may read it");
+        if (!present) throw closed(file, actor, "the agent has nothing to do with it");
+        if (!entitled) throw closed(file, actor, `${actor.requesters.join(", ")} may not read it`);
+        if (!open) throw closed(file, actor, "not everybody here may read it");
         return place.source;
       }
       case "closed":
-        throw closed(file, "nobody may read it from here");
+        throw closed(file, actor, nobodys(file, "nobody may read it from here"));
     }
   }
 
@@ -49,26 +49,30 @@ export class Access {
     switch (place.kind) {
       case "system":
         if (actor.by === "person" && actor.admin) return;
-        throw closed(file, "only admins write there, by a command");
+        throw closed(file, actor, "only admins write there, by a command");
       case "definition": {
-        if (actor.by === "model") throw closed(file, "what defines an agent is written by people, by a command");
+        if (actor.by === "model") throw closed(file, actor, "what defines an agent is written by people, by a command");
         const owner = (await this.#agents.owners([place.root])).get(place.root);
         if (actor.admin || (owner !== undefined && isOnly(actor.requesters, owner))) return;
-        throw closed(file, owner === undefined ? "only admins write there" : "only its owner and admins write there");
+        throw closed(
+          file,
+          actor,
+          owner === undefined ? "only admins write there" : "only its owner and admins write there",
+        );
       }
       case "scratchpad":
         if (place.own && isOnly(actor.requesters, actor.agent.owner)) return;
         if (!place.own && actor.by === "person" && actor.admin) return;
-        throw closed(file, "a scratchpad is written by its agent, for the agent's owner");
+        throw closed(file, actor, "a scratchpad is written by its agent, for the agent's owner");
       case "walled": {
         const { present, entitled, clean } = await this.#walls.rights(viewer(actor), place.source, file);
-        if (!present) throw closed(file, "the agent has nothing to do with it");
-        if (!entitled) throw closed(file, `${actor.requesters.join(", ")} may not write there`);
-        if (!clean) throw closed(file, "those who can read there may not read all that was shown here");
+        if (!present) throw closed(file, actor, "the agent has nothing to do with it");
+        if (!entitled) throw closed(file, actor, `${actor.requesters.join(", ")} may not write there`);
+        if (!clean) throw closed(file, actor, "those who can read there may not read all that was shown here");
         return;
       }
       case "closed":
-        throw closed(file, "nobody may write there from here");
+        throw closed(file, actor, nobodys(file, "nobody may write there from here"));
     }
   }
 
@@ -172,4 +176,11 @@ const viewer = ({ agent, roomId, requesters, sources }: Actor): FileViewer => ({
   sources,
 });
 
-const closed = (file: FilePath, why: string): UserError => new UserError(`${formatPath(file)} is closed here: ${why}.`);
+const closed = (file: FilePath, actor: Actor, why: string): UserError =>
+  new UserError(`${namedFor(actor, file)} is closed here: ${why}.`);
+
+/** Why a path is closed whose first part names no room and no user. */
+const nobodys = ({ share, path }: FilePath, what: string): string =>
+  share === "rooms"
+    ? `its first part names no room. A file of this room is written without a share: ${path.slice(1) || "notes.md"}`
+    : what;

@@ -6,11 +6,12 @@ import { contentOf } from "./content.ts";
 import { Deeds } from "./deeds.ts";
 import { parseGlob } from "./glob.ts";
 import { type FilePath, formatPath, nameOf, parsePath, type ShareName } from "./path.ts";
-import { type Actor, placeOf } from "./place.ts";
+import { type Actor, namedFor, placeOf } from "./place.ts";
 import { deleted, missing, refusal, StaleVersion } from "./refusals.ts";
 import { mustBe } from "./stamp.ts";
 import type { Store } from "./store.ts";
 import { type FileText, textsOf } from "./texts.ts";
+import type { Written } from "./written.ts";
 
 export interface FileSystemParts {
   readonly access: Access;
@@ -37,15 +38,6 @@ export interface WriteOptions {
   readonly tainted?: boolean | undefined;
   /** See `FileWrite`. */
   readonly place?: number | undefined;
-}
-
-/** Result of a write. */
-export interface Written {
-  readonly path: string;
-  readonly contentType: string;
-  readonly version: number;
-  /** Bytes. */
-  readonly size: number;
 }
 
 /** How many files a pattern may look at. */
@@ -81,6 +73,9 @@ export class FileSystem {
     return [...this.#taint];
   }
 
+  /** A path as the caller writes it: people leave out where they are. */
+  readonly named = (path: Parameters<typeof namedFor>[1]): string => namedFor(this.#actor, path);
+
   async read(path: string): Promise<FileRow> {
     const row = await this.#read(path);
     this.shows(row);
@@ -97,9 +92,9 @@ export class FileSystem {
     const file = parsePath(path);
     this.#show(await this.#parts.access.toRead(file, this.#actor));
     const [first] = await this.#store(file.share).list(file.share, file.path, null, 1);
-    if (!first) throw missing(file);
+    if (!first) throw missing(this.named(file));
     if (first.path !== file.path || first.contentType === folderType)
-      throw new UserError(`${formatPath(file)} is a folder.`);
+      throw new UserError(`${this.named(file)} is a folder.`);
     return first;
   }
 
@@ -119,7 +114,7 @@ export class FileSystem {
     if (row) return { ...row, versions };
     const below = await this.#list(file, 1);
     const [first] = below;
-    if (!first) throw versions.length > 0 ? deleted(file, versions) : missing(file);
+    if (!first) throw versions.length > 0 ? deleted(this.named(file), versions) : missing(this.named(file));
     return { ...first, ...file, contentType: folderType, version: 0, size: 0, eventId: null, tainted: false, versions };
   }
 
@@ -155,23 +150,23 @@ export class FileSystem {
   /** Makes or changes a file. The type of its content is found out. */
   async write(path: string, content: string | Uint8Array, options: WriteOptions = {}): Promise<Written> {
     const file = parsePath(path);
-    if (file.path === "/") throw new UserError(`${formatPath(file)} is a share: name a file in it.`);
+    if (file.path === "/") throw new UserError(`${this.named(file)} is a share: name a file in it.`);
     await this.#mayWrite(file);
     const typed = await contentOf(nameOf(file), content);
     this.#parts.check(file, typed.text);
     return this.#write({ ...file, ...typed, owner: this.#author(), key: this.deeds.keyOf(file), ...options });
   }
 
-  /** Puts text behind what is there, also where somebody else does the same at the same moment. */
-  async append(path: string, text: string, expected?: number): Promise<Written> {
+  /** Makes a new text of the one that is there; again where somebody else has written meanwhile. Without a file it is empty. */
+  async edit(path: string, change: (text: string) => string | Promise<string>, expected?: number): Promise<Written> {
     const file = parsePath(path);
     await this.#mayWrite(file);
     for (let attempt = 1; ; attempt++) {
       const [row] = await this.#store(file.share).read([file]);
-      if (row?.binary) throw new UserError(`${formatPath(file)} is no text: nothing can be put behind it.`);
+      if (row?.binary) throw new UserError(`${this.named(file)} is no text.`);
       try {
         const options = { expected: expected ?? row?.version ?? 0, tainted: row?.tainted, place: row?.place };
-        return await this.write(path, (row?.text ?? "") + text, options);
+        return await this.write(path, await change(row?.text ?? ""), options);
       } catch (error) {
         if (!(error instanceof StaleVersion) || expected !== undefined || attempt === 10) throw error;
       }
@@ -206,14 +201,14 @@ export class FileSystem {
     const below = all.filter((one) => one.path !== file.path);
     if (below.length > 0 && !options.recursive) {
       throw new UserError(
-        `${formatPath(file)} is a folder with ${below.length} files: say recursive to remove them all.`,
+        `${this.named(file)} is a folder with ${below.length} files: say recursive to remove them all.`,
       );
     }
     // Elsewhere the root alone decides.
     for (const one of file.share === "agents" ? below : []) await this.#mayWrite({ share: file.share, path: one.path });
     const paths = below.length > 0 ? all.map((one) => one.path) : [file.path];
     const gone = await store.remove(file.share, paths, this.deeds.keyOf(file));
-    if (gone.length === 0) throw missing(file);
+    if (gone.length === 0) throw missing(this.named(file));
     return gone.map((one) => formatPath({ share: file.share, path: one }));
   }
 
@@ -227,12 +222,12 @@ export class FileSystem {
     const old = wanted === undefined ? undefined : await store.version(file, wanted);
     if (!old) {
       const known = versions.map((one) => one.version).join(", ");
-      throw new UserError(`${formatPath(file)} has no such version to restore. Versions kept: ${known || "none"}.`);
+      throw new UserError(`${this.named(file)} has no such version to restore. Versions kept: ${known || "none"}.`);
     }
     const { contentType, text, binary, owner, eventId, tainted, place } = old;
-    const content = { contentType, text, binary, owner, eventId, tainted, place };
+    const key = this.deeds.keyOf(file);
     this.#parts.check(file, text);
-    return this.#write({ ...file, ...content, key: this.deeds.keyOf(file) });
+    return this.#write({ ...file, contentType, text, binary, owner, eventId, tainted, place, key });
   }
 
   /** Everything that this operation has read counts to what was shown, too. */
@@ -244,9 +239,9 @@ export class FileSystem {
     const file = parsePath(path);
     const row = await this.#find(file);
     if (row?.contentType === folderType || (!row && (await this.#isFolder(file)))) {
-      throw new UserError(`${formatPath(file)} is a folder.`);
+      throw new UserError(`${this.named(file)} is a folder.`);
     }
-    if (!row) throw missing(file);
+    if (!row) throw missing(this.named(file));
     mustBe(this.#actor.approved, row);
     return row;
   }
@@ -279,8 +274,8 @@ export class FileSystem {
     if (outcome.state === "written") {
       return { path: formatPath(file), contentType: file.contentType, version: outcome.version, size: outcome.size };
     }
-    if (outcome.state === "stale") throw new StaleVersion(file, file.expected ?? 0, outcome.version);
-    throw new UserError(refusal(file, outcome.state, limits));
+    if (outcome.state === "stale") throw new StaleVersion(this.named(file), file.expected ?? 0, outcome.version);
+    throw new UserError(refusal(this.named(file), file, outcome.state, limits));
   }
 
   #store(share: ShareName): Store {

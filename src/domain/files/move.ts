@@ -76,7 +76,7 @@ async function movesOf(files: FileSystem, pattern: string, target: string): Prom
   if (listed.length === 1 && only?.path === glob.base) return [plan(only.path, to, only.contentType)];
   const folder = formatPath({ share: glob.share, path: glob.base });
   if (listed.length > 0 && `${to}/`.startsWith(`${folder}/`)) {
-    throw new UserError(`${folder} cannot be moved into itself.`);
+    throw new UserError(`${files.named(folder)} cannot be moved into itself.`);
   }
   // The content of a folder goes before the folder itself.
   return listed

@@ -1,4 +1,5 @@
 import { UserError } from "../../base/lib/errors.ts";
+import { HOME, type RoomId } from "../../base/lib/ids.ts";
 import { visible } from "../../base/lmml/visible.ts";
 
 /** The top-level namespaces. `sandbox` is there only where a sandbox is mounted. */
@@ -38,7 +39,7 @@ export function parsePath(text: string): FilePath {
   };
   if (!isShareName(share) || !(path === "" || path.startsWith("/"))) {
     return refuse(
-      `does not begin with a share: write SHARE:/PATH, such as agents:/notes.txt. Shares: ${sharesTold.join(", ")}`,
+      `names no share: write notes.txt for a file of this room, or SHARE:/PATH, such as agents:/notes.txt. Shares: ${sharesTold.join(", ")}`,
     );
   }
   if (path.includes("\\")) refuse("holds a backslash: folders are separated by /");
@@ -54,6 +55,28 @@ export function parsePath(text: string): FilePath {
     refuse(`is longer than ${charactersMax} characters`);
   }
   return { share, path: clean };
+}
+
+/** The folder in which a path without a share is: the room's, or at home the agent's own. */
+export const folderHere = (agent: string, roomId: RoomId): FilePath =>
+  roomId === HOME ? { share: "agents", path: `/${agent}` } : { share: "rooms", path: `/${roomId}` };
+
+/**
+ * A path as it is from its share on; one without a share is in the folder `here`. What could be either, because it has a
+ * colon, or begins like a share, a room or a user, is left as it is, and has no share for `parsePath`.
+ */
+export function fromShare(text: string, here: FilePath): string {
+  const [first = ""] = partsOf(text.trim());
+  const isElsewhere = first.includes(":") || isShareName(first) || /^[!#@]/.test(first);
+  return isElsewhere ? text : `${formatPath(here)}/${text.trim().replace(/^\/+/, "")}`;
+}
+
+/** A path as it is read in the folder `here`: without what `fromShare` puts before it; the folder itself is `.`. */
+export function shownIn(here: FilePath, file: { readonly share: string; readonly path: string }): string {
+  const [whole, base] = [formatPath(file), `${formatPath(here)}/`];
+  if (`${whole}/` === base) return ".";
+  const short = whole.slice(base.length);
+  return whole.startsWith(base) && fromShare(short, here) === whole ? short : whole;
 }
 
 export const formatPath = ({ share, path }: { readonly share: string; readonly path: string }): string =>

@@ -1,6 +1,6 @@
 import { HOME, type RoomId, type UserId } from "../../base/lib/ids.ts";
 import { isRoomId, isUserId } from "../../base/lib/matrix-id.ts";
-import { type FilePath, formatPath, rootOf } from "./path.ts";
+import { type FilePath, folderHere, formatPath, parsePath, rootOf, shownIn } from "./path.ts";
 import type { Stamp } from "./stamp.ts";
 
 /** For whom something is done with files, and from where. */
@@ -29,6 +29,15 @@ export interface Actor {
   /** The only files whose content may be read, as they were when somebody approved it; undefined: all. */
   readonly approved?: readonly Stamp[] | undefined;
 }
+
+/** A path as the actor writes it: a model from its share on, a person without where they are. */
+export const namedFor = (
+  { agent, by, roomId }: Actor,
+  path: string | { readonly share: string; readonly path: string },
+): string => {
+  const file = typeof path === "string" ? parsePath(path) : path;
+  return by === "person" ? shownIn(folderHere(agent.name, roomId), file) : formatPath(file);
+};
 
 /** Which rule a path stands under. */
 export type Place =

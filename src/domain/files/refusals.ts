@@ -1,11 +1,10 @@
 import { UserError } from "../../base/lib/errors.ts";
 import type { FilePlace, OldVersion, WriteOutcome } from "../tables/files.ts";
-import { type FilePath, formatPath, rootOf } from "./path.ts";
+import { rootOf } from "./path.ts";
 
 /** Somebody else has changed the file meanwhile. */
 export class StaleVersion extends UserError {
-  constructor(file: FilePlace, expected: number, present: number) {
-    const path = formatPath(file);
+  constructor(path: string, expected: number, present: number) {
     super(
       expected === 0
         ? `${path} is there already, in version ${present}.`
@@ -16,19 +15,20 @@ export class StaleVersion extends UserError {
   }
 }
 
-export const missing = (file: FilePath): UserError => new UserError(`There is no file ${formatPath(file)}.`);
+export const missing = (path: string): UserError => new UserError(`There is no file ${path}.`);
 
-export const deleted = (file: FilePath, versions: readonly OldVersion[]): UserError =>
+export const deleted = (path: string, versions: readonly OldVersion[]): UserError =>
   new UserError(
-    `There is no file ${formatPath(file)}. It was deleted; kept versions: ${versions.map((one) => one.version).join(", ")}.`,
+    `There is no file ${path}. It was deleted; kept versions: ${versions.map((one) => one.version).join(", ")}.`,
   );
 
+/** @param path the file as the caller writes it */
 export const refusal = (
+  path: string,
   file: FilePlace,
   state: Exclude<WriteOutcome["state"], "written" | "stale">,
   limits: { readonly file: number; readonly root: number },
 ): string => {
-  const path = formatPath(file);
   switch (state) {
     case "blocked":
       return `${path} cannot be written: a folder stands there, or a file stands where one of its folders should be.`;

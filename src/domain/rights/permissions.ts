@@ -1,3 +1,4 @@
+import { UserError } from "../../base/lib/errors.ts";
 import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import { isRoomId, isServerName, isUserId, splitUserId } from "../../base/lib/matrix-id.ts";
 
@@ -30,6 +31,12 @@ export const isActor = (text: string): boolean =>
   actorKind(text) !== undefined && (actorKind(text) !== "server" || /[.:]|^localhost$/.test(text));
 
 export const includesLevel = (level: Level, needed: Level): boolean => levels.indexOf(level) >= levels.indexOf(needed);
+
+/** @throws UserError that tells a person which right is missing */
+export const requireLevel = (level: Level, needed: Level): void => {
+  if (!includesLevel(level, needed))
+    throw new UserError(`To do this you need the right to ${needed}; you have: ${level}.`);
+};
 
 export const higher = (one: Level, other: Level): Level => (includesLevel(one, other) ? one : other);
 

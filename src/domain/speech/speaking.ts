@@ -28,7 +28,8 @@ export async function roomToSpeakIn(
   const obstacle = await silencedIn(roomId, agent, rooms);
   if (obstacle === "absent")
     throw new UserError(`You are not in the room ${roomId}. Speak in one of the rooms that you are shown.`);
-  if (obstacle === "encrypted") throw new UserError(`The room ${roomId} is encrypted: you cannot speak there.`);
+  if (obstacle === "encrypted")
+    throw new UserError(`The room ${roomId} is encrypted in an unknown way: you cannot speak there.`);
   return roomId;
 }
 
@@ -36,17 +37,13 @@ export async function roomToSpeakIn(
 export async function silencedIn(
   roomId: RoomId,
   agent: Agent,
-  rooms: Pick<Rooms, "context">,
+  rooms: Pick<Rooms, "context" | "isUnwritable">,
 ): Promise<"absent" | "encrypted" | undefined> {
-  const { agents, state } = await rooms.context(roomId);
+  const [{ agents }, isUnwritable] = await Promise.all([rooms.context(roomId), rooms.isUnwritable(roomId)]);
   const isThere = agents.some(({ userId, membership }) => userId === agent.userId && membership === "join");
   if (!isThere) return "absent";
-  return state["m.room.encryption"] ? "encrypted" : undefined;
+  return isUnwritable ? "encrypted" : undefined;
 }
-
-/** Nothing that is meant for the room may be said there: it would not be encrypted. */
-export const isEncrypted = async (roomId: RoomId, rooms: Pick<Rooms, "context">): Promise<boolean> =>
-  "m.room.encryption" in (await rooms.context(roomId)).state;
 
 /** The thread in which a call speaks: the one it names; in the conversation's own room, that of the conversation. */
 export const threadToSpeakIn = (

@@ -26,6 +26,10 @@ export interface AgentRecord extends AgentRow {
   /** 0 where the file is not there. */
   readonly fileVersion: number;
   readonly fileText: string | null;
+  /** Version of the file that the timer was taken from, or that was there when the agent set its timer itself. */
+  readonly timerVersion: number | null;
+  /** Timer that stood in the file when it was last taken from there. */
+  readonly timerInFile: number | null;
 }
 
 const columns = `name, user_id as "userId", owner, suffix, device_id as "deviceId", registered_at is not null as registered,
@@ -35,10 +39,14 @@ const columns = `name, user_id as "userId", owner, suffix, device_id as "deviceI
 /** A query: the agent of this name, or all of them, but for those that were deleted. */
 export const agentRecords = (sql: Sql, name: AgentName | null) => sql<AgentRecord[]>`
   select a.*, coalesce(f.version, 0) as "fileVersion", f.text_content as "fileText"
-  from (select ${sql.unsafe(columns)} from agents
+  from (select ${sql.unsafe(columns)}, timer_version as "timerVersion", timer_in_file as "timerInFile" from agents
       where deleted_at is null and (${name}::text is null or name = ${name})) a
     left join files f on f.share = 'agents' and f.path = '/' || a.name || '/agent.json'
   order by a.name`;
+
+/** Expression: the version of the `agent.json` of a row of `agents`; 0 where there is none. */
+const settingsVersion = (sql: Sql) => sql`
+  coalesce((select f.version from files f where f.share = 'agents' and f.path = '/' || agents.name || '/agent.json'), 0)`;
 
 export class Agents {
   readonly #database: Database;
@@ -175,8 +183,28 @@ export class Agents {
     );
   }
 
+  /** Sets the timer for as long as the bridge runs, or until another one stands in a later `agent.json`. */
   async setTimer(name: AgentName, seconds: number | null): Promise<void> {
-    await this.#database.run((sql) => sql`update agents set wake_up_timer_seconds = ${seconds} where name = ${name}`);
+    await this.#database.run(
+      (sql) => sql`
+        update agents set wake_up_timer_seconds = ${seconds}, timer_version = ${settingsVersion(sql)} where name = ${name}`,
+    );
+  }
+
+  /** Takes the timer from a version of `agent.json`; nothing is changed once that is done, or where there is a later one. */
+  async takeTimer(name: AgentName, seconds: number | null, version: number): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        update agents set timer_version = ${version}, timer_in_file = ${seconds}, wake_up_timer_seconds = case
+            when timer_version is null or timer_in_file is distinct from ${seconds} then ${seconds}
+            else wake_up_timer_seconds end
+        where name = ${name} and timer_version is distinct from ${version} and ${settingsVersion(sql)} = ${version}`,
+    );
+  }
+
+  /** From now on the timers in the files count. */
+  async forgetTimers(): Promise<void> {
+    await this.#database.run((sql) => sql`update agents set timer_version = null where timer_version is not null`);
   }
 
   /** Wakes every agent whose timer has run out, in its home conversation, once whichever process asks. */

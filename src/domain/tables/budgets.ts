@@ -50,6 +50,21 @@ export interface Spending {
   /** Characters of prompts that were measured, and of them those that the conversation's previous call began with. */
   readonly promptChars: number;
   readonly prefixChars: number;
+  /** Tokens of the prompts' messages by their roles; null where none were measured. */
+  readonly shares: Readonly<Partial<Record<Share["role"], number>>> | null;
+}
+
+/** Tokens that one message of a prompt has of all of them; `tools` are the descriptions of the functions. */
+export interface Share {
+  readonly role: "tools" | "system" | "user" | "assistant" | "tool";
+  readonly tokens: number;
+}
+
+/** A model call of a turn, by its step. */
+export interface StepSpending extends Omit<CallUsage, "costUsd" | "milliseconds"> {
+  readonly n: number;
+  readonly costUsd: number | null;
+  readonly shares: readonly Share[] | null;
 }
 
 /** Tokens and money that a model call consumed. */
@@ -120,7 +135,10 @@ export class Budgets {
     );
   }
 
-  /** Records a call that no step will record, and settles what was reserved under its key. */
+  /**
+   * Records a call that no step will record, and settles what was reserved under its key. One that broke off, and was
+   * made again, counts as one that took what both did.
+   */
   async record(usage: LooseUsage): Promise<void> {
     await this.#database.run(
       (sql) => sql`
@@ -128,7 +146,12 @@ export class Budgets {
         insert into usage (key, agent, room_id, requesters, model, prompt_tokens, cached_tokens, completion_tokens, cost_usd, estimated, milliseconds)
         values (${usage.key}, ${usage.agent}, ${usage.roomId}, ${[...usage.requesters]}::text[], ${usage.model}, ${usage.promptTokens},
           ${usage.cachedTokens}, ${usage.completionTokens}, ${usage.costUsd ?? null}, ${usage.estimated}, ${usage.milliseconds})
-        on conflict do nothing`,
+        on conflict (key) do update set prompt_tokens = usage.prompt_tokens + excluded.prompt_tokens,
+          cached_tokens = usage.cached_tokens + excluded.cached_tokens,
+          completion_tokens = usage.completion_tokens + excluded.completion_tokens,
+          cost_usd = coalesce(usage.cost_usd + excluded.cost_usd, usage.cost_usd, excluded.cost_usd),
+          milliseconds = usage.milliseconds + excluded.milliseconds, estimated = false
+        where usage.estimated and not excluded.estimated`,
     );
   }
 
@@ -175,14 +198,30 @@ export class Budgets {
   spentToday(accounts: readonly Pick<Account, "scope" | "key">[]): Promise<Spending[]> {
     return this.#database.run(
       (sql) => sql<Spending[]>`
-        select a.scope, a.key, count(*) as calls, sum(u.prompt_tokens) as "promptTokens", sum(u.cached_tokens) as "cachedTokens",
-          sum(u.completion_tokens) as "completionTokens", coalesce(sum(u.cost_usd), 0) as usd,
-          coalesce(sum(u.prompt_chars), 0) as "promptChars", coalesce(sum(u.prefix_chars) filter (where u.prompt_chars is not null), 0) as "prefixChars"
-        from jsonb_to_recordset(${sql.json(accounts as unknown as Json)}) as a(scope text, key text)
-        join usage u on u.created_at >= ${sql.unsafe(today)}::timestamp at time zone 'utc' and case a.scope
-          when 'bridge' then true when 'agent' then u.agent = a.key when 'room' then u.room_id = a.key
-          else a.key = any (u.requesters) end
-        group by a.scope, a.key order by a.scope, a.key`,
+        with spent as materialized (
+          select a.scope, a.key as account, u.* from jsonb_to_recordset(${sql.json(accounts as unknown as Json)}) as a(scope text, key text)
+          join usage u on u.created_at >= ${sql.unsafe(today)}::timestamp at time zone 'utc' and case a.scope
+            when 'bridge' then true when 'agent' then u.agent = a.key when 'room' then u.room_id = a.key
+            else a.key = any (u.requesters) end
+        ), shared as (
+          select scope, account, role, sum(tokens) as tokens
+          from spent, jsonb_to_recordset(shares) as s(role text, tokens integer) group by scope, account, role
+        )
+        select scope, account as key, count(*) as calls, sum(prompt_tokens) as "promptTokens", sum(cached_tokens) as "cachedTokens",
+          sum(completion_tokens) as "completionTokens", coalesce(sum(cost_usd), 0) as usd,
+          coalesce(sum(prompt_chars), 0) as "promptChars", coalesce(sum(prefix_chars) filter (where prompt_chars is not null), 0) as "prefixChars",
+          (select jsonb_object_agg(role, tokens) from shared h where h.scope = spent.scope and h.account = spent.account) as shares
+        from spent group by scope, account order by scope, account`,
+    );
+  }
+
+  /** Model calls of a turn's steps, in their order. */
+  ofTurn(turnId: number): Promise<StepSpending[]> {
+    return this.#database.run(
+      (sql) => sql<StepSpending[]>`
+        select n, model, prompt_tokens as "promptTokens", cached_tokens as "cachedTokens", completion_tokens as "completionTokens",
+          cost_usd as "costUsd", estimated, shares
+        from usage where turn_id = ${turnId} order by n`,
     );
   }
 

@@ -6,6 +6,8 @@ import type { Media } from "./media.ts";
 import { type OperationRecord, recordOperations } from "./operation-record.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import { insertProjections, type Projection } from "./projection.ts";
+import { noticeRestore } from "./restores.ts";
+import { insertSealed, type SealedEvent } from "./sealed-events.ts";
 
 export interface WakeDraft {
   readonly agent: AgentName;
@@ -30,6 +32,18 @@ export interface WakeDraft {
 
 /** All that routing one event changes. */
 export interface Effects extends Projection {
+  /** The event came encrypted, and says this. */
+  readonly unsealed?: {
+    readonly type: string;
+    readonly content: Json;
+    readonly replaces: EventId | null;
+    /** Digest of its ciphertext. */
+    readonly cipher: string;
+  };
+  /** The event is encrypted, and its key has not come. */
+  readonly sealed?: Pick<SealedEvent, "sessionId" | "userId" | "reason">;
+  /** The event is encrypted, and will never be read. */
+  readonly unreadable?: boolean;
   /** The event carries a file; a pending one is fetched. */
   readonly media?: Media;
   readonly wakes?: readonly WakeDraft[];
@@ -83,24 +97,44 @@ export const insertWakes = (sql: Sql, wakes: readonly WakeDraft[], once: string,
  * conversations that were woken. A second call for the same event changes nothing.
  */
 export async function settle(database: Database, event: StoredEvent, effects: Effects): Promise<Conversation[]> {
-  const { echoOf, media, operation, outbox = [], shownChars, spendsChain, unsaid = [], wakes = [] } = effects;
+  const {
+    echoOf,
+    media,
+    operation,
+    outbox = [],
+    sealed,
+    shownChars,
+    spendsChain,
+    unreadable,
+    unsaid = [],
+    unsealed,
+    wakes = [],
+  } = effects;
   const isHere = ({ roomId }: OutboxDraft): boolean => operation !== undefined && roomId === event.roomId;
   const [here, elsewhere] = [outbox.filter(isHere), outbox.filter((draft) => !isHere(draft))];
   return database.run((sql) => {
     const parts = [
       sql`routed as (
         update events set routed_at = now(), shown = ${shownChars !== undefined},
+          number = case when ${shownChars !== undefined} then last_number(${event.roomId}) + 1 end,
           media = ${media ? sql.json(media as unknown as Json) : null}::jsonb,
-          media_after = case when ${media?.state === "pending"} then now() end
+          media_after = case when ${media?.state === "pending"} then now() end${
+            unsealed
+              ? sql`, type = ${unsealed.type}, replaces = ${unsealed.replaces}, cipher = ${unsealed.cipher},
+          content = case when redacted_at is null then ${sql.json(unsealed.content)}::jsonb else content end`
+              : sql``
+          }
         where seq = ${event.seq} and routed_at is null returning seq, received_at
       )`,
+      (unsealed || unreadable) && sql`, opened as (delete from sealed_events where event_id = ${event.eventId})`,
+      sealed && insertSealed(sql, { ...sealed, eventId: event.eventId, roomId: event.roomId }),
       ...insertProjections(sql, event.roomId, [{ event, effects }], "routed"),
       wakes.length > 0 && sql`, ${insertWakes(sql, wakes, "routed", spendsChain)}`,
       echoOf !== undefined &&
         sql`, echoed as (
-        update outbox set state = 'sent', event_id = ${event.eventId}, settled_at = now()
+        update outbox set state = 'sent', event_id = ${event.eventId}, wire = null, settled_at = now()
         where key = ${echoOf} and sender = ${event.sender} and state = 'pending'
-      )`,
+      ), ${noticeRestore(sql, event, echoOf)}`,
       operation &&
         sql`, commanded as (
         select null::bigint as id, ${operation.agent}::text as agent, ${event.roomId}::text as room_id, '{}'::text[] as taint,
@@ -121,6 +155,6 @@ export async function settle(database: Database, event: StoredEvent, effects: Ef
       wakes.length > 0
         ? sql`select agent, "roomId" from woken`
         : sql`select agent, room_id as "roomId" from wakes where false`
-    }`;
+    } ${echoOf === undefined ? sql`` : sql`union all select null, null from renumbered where number is null`}`;
   });
 }

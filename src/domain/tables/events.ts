@@ -2,6 +2,7 @@ import type { Database, Json, Sql } from "../../adapters/database/connection.ts"
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Media } from "./media.ts";
 import { type EventWords, type Redacted, redactEvent, wordsOf } from "./redact-event.ts";
+import { answersUnknown } from "./restores.ts";
 
 /** How an event came to us: pushed by the homeserver, found by a sweep, or read when an agent joined. */
 export type EventSource = "push" | "sweep" | "history";
@@ -34,8 +35,12 @@ export interface StoredEvent {
   readonly position: number;
   readonly source: EventSource;
   readonly editedAt: Date | null;
+  /** It came encrypted, and was read. */
+  readonly encrypted: boolean;
   /** State of the file that the event carries. */
   readonly media: Media | null;
+  /** By which agents are shown it: counted in its room; null where it is no part of the history. */
+  readonly number: number | null;
 }
 
 export interface PendingEvent extends StoredEvent {
@@ -51,7 +56,19 @@ export interface Misfit {
 }
 
 export const eventColumns = `e.seq, e.event_id as "eventId", e.room_id as "roomId", e.type, e.state_key as "stateKey", e.sender,
-  e.sent_at as "sentAt", e.content, e.replaces, e.redacts, e.position, e.source, e.edited_at as "editedAt", e.media`;
+  e.sent_at as "sentAt", e.content, e.replaces, e.redacts, e.position, e.source, e.edited_at as "editedAt", e.media, e.number,
+  e.cipher is not null as encrypted`;
+
+/** An agent, as its own events name it. */
+interface Speaker {
+  readonly name: string;
+  readonly userId: UserId;
+}
+
+/** Part of a statement: the room's events behind this one; each half has an index of its own. */
+const laterThan = (sql: Sql, { position, roomId }: Pick<StoredEvent, "position" | "roomId">) => sql`
+  select * from events where room_id = ${roomId} and position > ${position} and shown
+  union all select * from events where room_id = ${roomId} and position > ${position} and not shown`;
 
 /** Part of a statement: stores what is new, in the order given. */
 export const insertEvents = (sql: Sql, events: readonly IncomingEvent[], source: EventSource) => sql`
@@ -103,6 +120,15 @@ export class Events {
     return row;
   }
 
+  /** The event that agents are shown in this room under this number. */
+  async numbered(roomId: RoomId, number: number): Promise<StoredEvent | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<StoredEvent[]>`
+        select ${sql.unsafe(eventColumns)} from events e where e.room_id = ${roomId} and e.number = ${number}`,
+    );
+    return row;
+  }
+
   /** Places of the given events, for those that are known. */
   async positions(eventIds: readonly EventId[]): Promise<Map<EventId, number>> {
     const rows = await this.#database.run(
@@ -136,25 +162,28 @@ export class Events {
     return row?.position ?? undefined;
   }
 
-  /**
-   * True if `agent` has answered somebody's later message in the room, or has spoken behind the event in a way that this
-   * database does not remember: it is an older copy that goes on. Drafts and questions to people are no answers.
-   */
-  async answeredLater({ name, userId }: { name: string; userId: UserId }, event: StoredEvent): Promise<boolean> {
-    const { position, roomId, sender } = event;
+  /** Whether `agent` has answered somebody's later message in the room, or has answered in a way unknown here. */
+  async answeredLater(agent: Speaker, event: StoredEvent): Promise<boolean> {
+    const { roomId, sender } = event;
     const rows = await this.#database.run(
       (sql) => sql`
-        with later as (
-          select * from events where room_id = ${roomId} and position > ${position} and shown
-          union all select * from events where room_id = ${roomId} and position > ${position} and not shown
-        )
+        with later as (${laterThan(sql, event)})
         select 1 from wakes w join later e on e.event_id = w.event_id
-        where w.agent = ${name} and w.room_id = ${roomId} and w.turn_id is not null and e.sender = ${sender} and e.shown
-        union all
-        select 1 from later e
-        where e.sender = ${userId} and e.type = 'm.room.message' and e.content ? 'org.clevernet.key'
-          and not e.content ?| array['org.clevernet.draft', 'org.clevernet.operation']
-          and not exists (select 1 from outbox o where o.key = e.content->>'org.clevernet.key' and o.sender = e.sender)
+        where w.agent = ${agent.name} and w.room_id = ${roomId} and w.turn_id is not null and e.sender = ${sender} and e.shown
+        limit 1`,
+    );
+    return rows.length > 0 || this.answeredUnknown(agent, event);
+  }
+
+  /** Whether `agent` has answered the event in a way that this database does not remember: it is an older copy that goes on. */
+  async answeredUnknown(
+    { userId }: Pick<Speaker, "userId">,
+    event: Pick<StoredEvent, "position" | "roomId">,
+  ): Promise<boolean> {
+    const rows = await this.#database.run(
+      (sql) => sql`
+        with later as (${laterThan(sql, event)})
+        select 1 from later e where ${answersUnknown(sql, userId, event.position)}
         limit 1`,
     );
     return rows.length > 0;
@@ -193,6 +222,21 @@ export class Events {
         order by e.position desc limit 1`,
     );
     return row;
+  }
+
+  /** True if people see something else below the event in its room, or will: it is on its way to be sent. */
+  async isFollowed({ position, roomId }: StoredEvent): Promise<boolean> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ followed: boolean }[]>`
+        select exists (select 1 from events where room_id = ${roomId} and position > ${position} and shown)
+          or exists (
+            select 1 from events where room_id = ${roomId} and position > ${position} and not shown
+            and type in ('m.room.message', 'm.room.encrypted', 'm.sticker') and replaces is null)
+          or exists (
+            select 1 from outbox where room_id = ${roomId} and state = 'pending' and kind in ('message', 'file', 'media')
+          ) as followed`,
+    );
+    return row?.followed ?? false;
   }
 
   /** Redactions of an event that came before it did. */

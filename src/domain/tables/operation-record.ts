@@ -20,6 +20,8 @@ export type OperationState =
 export interface OperationCall {
   /** Equal for one call, however often it is run. */
   readonly key: string;
+  /** Number that it was given beforehand. */
+  readonly id?: number;
   readonly tool: string;
   readonly kind: "read" | "create" | "update" | "delete";
   /** One line. */
@@ -126,6 +128,18 @@ export const endOperations = (sql: Sql, closed: string, state: "failed" | "inter
   )`;
 
 /**
+ * Part of a statement, after `with` or a comma: people cannot be asked where it was tried, and the turn goes on to ask
+ * elsewhere. The CTE `unasked` has the conversations.
+ * @param cards the CTE with the keys of cards that may not be sent
+ */
+export const askElsewhere = (sql: Sql, cards: string) => sql`
+  unasked as (
+    update operations o set card_room = null, card_key = null
+    from ${sql(cards)} c where o.card_key = c.key and o.state = 'asked' and o.decision is null
+    returning o.agent, o.room_id, o.turn_id
+  ), ${readied(sql)}`;
+
+/**
  * Part of a statement, after `with` or a comma: what people cannot be asked is refused, and its turn can go on. The CTE
  * `unasked` has the conversations.
  * @param cards the CTE with the keys of cards that cannot be sent
@@ -135,6 +149,7 @@ export const endUnasked = (sql: Sql, cards: string, why: string) => sql`
     update operations o set state = 'refused', decided_because = ${why}, ended_at = now()
     from ${sql(cards)} c where o.card_key = c.key and o.state = 'asked' and o.decision is null
     returning o.agent, o.room_id, o.turn_id
-  ), readied as (
-    update turns t set state = 'ready' from unasked u where t.id = u.turn_id and t.state = 'parked'
-  )`;
+  ), ${readied(sql)}`;
+
+const readied = (sql: Sql) => sql`
+  readied as (update turns t set state = 'ready' from unasked u where t.id = u.turn_id and t.state = 'parked')`;

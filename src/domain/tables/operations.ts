@@ -1,9 +1,9 @@
 import type { Database, Sql } from "../../adapters/database/connection.ts";
 import type { AgentName, Conversation, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
-import { type OperationCall, type OperationState, recordOperations } from "./operation-record.ts";
+import { type OperationCall, type OperationRecord, type OperationState, recordOperations } from "./operation-record.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 
-export interface Operation extends Required<Omit<OperationCall, "n" | "callId" | "subAgent" | "todo">> {
+export interface Operation extends Required<Omit<OperationCall, "id" | "n" | "callId" | "subAgent" | "todo">> {
   readonly id: number;
   readonly agent: AgentName;
   readonly roomId: RoomId;
@@ -58,14 +58,26 @@ export class Operations {
     this.#database = database;
   }
 
+  /** Numbers for so many operations, which are nobody else's. */
+  async numbers(count: number): Promise<number[]> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ id: number }[]>`
+        select nextval(pg_get_serial_sequence('operations', 'id')) as id from generate_series(1, ${count}::integer)`,
+    );
+    return rows.map(({ id }) => id);
+  }
+
   /**
-   * For an operation that is about to be asked for: an id, until when it may be decided (by the database's clock, which
+   * For an operation that is about to be asked for: an id where it has none yet, until when it may be decided (by the database's clock, which
    * judges that), and how many turns of the conversation are parked already.
    */
-  async reserve({ agent, roomId }: Conversation): Promise<{ id: number; expiresAt: Date; parked: number }> {
+  async reserve(
+    { agent, roomId }: Conversation,
+    id?: number,
+  ): Promise<{ id: number; expiresAt: Date; parked: number }> {
     const [row] = await this.#database.run(
       (sql) => sql<{ id: number; expiresAt: Date; parked: number }[]>`
-        select nextval(pg_get_serial_sequence('operations', 'id')) as id, now() + ${expiresAfter}::interval as "expiresAt", (
+        select coalesce(${id ?? null}::bigint, nextval(pg_get_serial_sequence('operations', 'id'))) as id, now() + ${expiresAfter}::interval as "expiresAt", (
           select count(*) from turns where agent = ${agent} and room_id = ${roomId} and state = 'parked') as parked`,
     );
     if (!row) throw new Error("a query without a table gave no row");
@@ -126,20 +138,25 @@ export class Operations {
   }
 
   /**
-   * Writes down that a person's command begins. Returns the state in which it was found where it was begun before.
+   * Writes down that a person's command begins. Returns false where it was begun before.
    * @param origin the conversation, and what the person was shown
    */
-  async begin(call: OperationCall, origin: Conversation): Promise<OperationState | undefined> {
-    const [known] = await this.#database.run(
-      (sql) => sql<{ state: OperationState }[]>`
+  async begin(record: OperationRecord, origin: Conversation): Promise<boolean> {
+    const known = await this.#database.run(
+      (sql) => sql`
         with person as (
           select null::bigint as id, ${origin.agent}::text as agent, ${origin.roomId}::text as room_id,
             array[${origin.roomId}]::text[] as sources, '{}'::text[] as taint, place_now() as place
-          where not exists (select 1 from operations where key = ${call.key})
-        ), ${recordOperations(sql, [{ ...call, state: "running" }], "person")}
-        select state from operations where key = ${call.key}`,
+          where not exists (select 1 from operations where key = ${record.key})
+        ), ${recordOperations(sql, [record], "person")}
+        select from operations where key = ${record.key}`,
     );
-    return known?.state;
+    return known.length === 0;
+  }
+
+  /** True if an operation with this key is written down. */
+  async isKnown(key: string): Promise<boolean> {
+    return (await this.#one((sql) => sql`key = ${key}`)) !== undefined;
   }
 
   find(id: number): Promise<Operation | undefined> {
@@ -154,6 +171,19 @@ export class Operations {
   /** The one whose card this event is. */
   withCard(eventId: EventId): Promise<Operation | undefined> {
     return this.#one((sql) => sql`card_key = (select key from outbox where event_id = ${eventId})`);
+  }
+
+  /** True if another card with the operation's number stands in the room, from before the database was restored. */
+  async hasNamesake({ id, cardKey }: Operation, roomId: RoomId): Promise<boolean> {
+    const rows = await this.#database.run(
+      (sql) => sql`
+        select 1 from events e join members m on m.room_id = e.room_id and m.user_id = e.sender and m.kind <> 'human'
+        where e.room_id = ${roomId} and e.type = 'm.room.message'
+          and coalesce(e.original, e.content)->'org.clevernet.operation' = to_jsonb(${id}::bigint)
+          and coalesce(e.original, e.content)->>'org.clevernet.key' is distinct from ${cardKey}
+        limit 1`,
+    );
+    return rows.length > 0;
   }
 
   /** The last of a conversation, or of all; the newest comes last. */

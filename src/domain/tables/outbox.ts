@@ -2,7 +2,7 @@ import type { Database, Json, Sql } from "../../adapters/database/connection.ts"
 import { type Proof, stillHeld } from "../../adapters/database/shards.ts";
 import type { Conversation, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { type Hearing, mayHear } from "./hearing.ts";
-import { endUnasked } from "./operation-record.ts";
+import { askElsewhere, endUnasked } from "./operation-record.ts";
 
 /**
  * `message` and `reaction` are room events with a frozen content; `file` is a text and `media` any file, uploaded first
@@ -27,8 +27,21 @@ export interface OutboxDraft {
 export interface OutboxRow extends OutboxDraft {
   readonly id: number;
   readonly attempts: number;
+  /** The encrypted form, once it was made. */
+  readonly wire: Readonly<Record<string, unknown>> | null;
   /** The first attempt may be longer ago than the homeserver remembers transaction ids. */
   readonly forgotten: boolean;
+}
+
+/** Why a row is given up, and what follows. */
+interface GivenUp {
+  readonly error: string;
+  /** Entry for the agent's ephemeris. */
+  readonly told?: string;
+  /** What people are told instead. */
+  readonly notice?: readonly OutboxDraft[];
+  /** A question may be put elsewhere; otherwise what it asked for is refused. */
+  readonly elsewhere?: boolean;
 }
 
 /** Drafts that a statement has queued, in order. */
@@ -43,7 +56,13 @@ export interface Queued {
 /** Keys of a longer backlog are not read. */
 const beforeMost = 20;
 
-/** Part of a statement: queues the given drafts, once for each row of the table or expression `once`. */
+/**
+ * Part of a statement: queues the given drafts, once for each row of the table or expression `once`.
+ *
+ * Their ids rise with the order in which statements begin to write, and rooms are sent in the order of ids. So what is
+ * queued when something else has been queued is sent after it, in whichever processes. Of two statements at the same
+ * moment the one that ends first may be sent first, whatever their ids: neither knew of the other.
+ */
 export const insertOutbox = (
   sql: Sql,
   drafts: readonly OutboxDraft[],
@@ -133,17 +152,27 @@ export class Outbox {
             ${proof ? sql`and ${stillHeld(sql, proof)}` : sql``}
           returning *
         )
-        select id, key, room_id as "roomId", sender, kind, content, about, attempts,
+        select id, key, room_id as "roomId", sender, kind, content, about, attempts, wire,
           created_at < now() - ${remembered}::interval as forgotten
         from tried order by id`,
     );
+  }
+
+  /** Keeps the encrypted form of a row, unless it has one. Returns the one that it has: what is sent. */
+  async freeze(key: string, wire: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ wire: Record<string, unknown> }[]>`
+        update outbox set wire = coalesce(wire, ${sql.json(wire as Json)}) where key = ${key} returning wire`,
+    );
+    if (!row) throw new Error(`the row ${key} of the outbox is gone`);
+    return row.wire;
   }
 
   /** The homeserver has these rows, and made of them these events. */
   async sent(rows: readonly { readonly key: string; readonly eventId: EventId | undefined }[]): Promise<void> {
     await this.#database.run(
       (sql) => sql`
-        update outbox set state = 'sent', event_id = coalesce(s."eventId", event_id), settled_at = now()
+        update outbox set state = 'sent', event_id = coalesce(s."eventId", event_id), wire = null, settled_at = now()
         from jsonb_to_recordset(${sql.json(rows as unknown as Json)}) as s(key text, "eventId" text)
         where outbox.key = s.key and state = 'pending'`,
     );
@@ -159,22 +188,17 @@ export class Outbox {
   }
 
   /**
-   * Gives up for good. `told` is what the agent finds in its ephemeris, `notice` what people are told instead. Returns the
-   * conversations that waited for people to answer it, and go on without.
+   * Gives up for good. Returns the conversations that waited for people to answer the row, and go on without.
    */
-  async failed(
-    row: OutboxDraft,
-    error: string,
-    told: string | null,
-    notice: readonly OutboxDraft[] = [],
-  ): Promise<Conversation[]> {
+  async failed(row: OutboxDraft, givenUp: GivenUp): Promise<Conversation[]> {
+    const { error, told = null, notice = [], elsewhere = false } = givenUp;
     const unasked = `the homeserver refuses to take the question to people: ${error}`;
     return this.#database.run(
       (sql) => sql<Conversation[]>`
         with given_up as (
           update outbox set state = 'failed', error = ${error}, settled_at = now()
           where key = ${row.key} and state = 'pending' returning id, key, room_id, turn_id, sender
-        ), ${endUnasked(sql, "given_up", unasked)}, told as (
+        ), ${elsewhere ? askElsewhere(sql, "given_up") : endUnasked(sql, "given_up", unasked)}, told as (
           insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources)
           select sender, room_id, turn_id, -id, 1, ${told}, array[room_id] from given_up
           where turn_id is not null and ${told}::text is not null

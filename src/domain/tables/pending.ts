@@ -1,4 +1,5 @@
 import type { Database, Fragment, Sql } from "../../adapters/database/connection.ts";
+import { sessionLives } from "../../adapters/database/shards.ts";
 import type { RoomId } from "../../base/lib/ids.ts";
 import { Events, eventColumns, type IncomingEvent, insertEvents, type PendingEvent } from "./events.ts";
 import { contextColumns, type RoomContext } from "./room-context.ts";
@@ -36,6 +37,26 @@ export const pendingIn = (
         and seq::text <> all (${underWay.map(String)}::text[]) order by seq limit ${limit}) e
       order by e.position, e.seq`,
   );
+
+/** Begins a command for a session; false where it is done, or another session that lives carries it out. */
+export async function beginCommand(database: Database, seq: number, session: string): Promise<boolean> {
+  const rows = await database.run(
+    (sql) => sql`
+      update events set runner = ${session}
+      where seq = ${seq} and routed_at is null
+        and (runner is null or runner = ${session} or not ${sessionLives(sql, "events.runner")})
+      returning seq`,
+  );
+  return rows.length > 0;
+}
+
+/** Lets go of commands that this session has begun and not carried out: whoever has their rooms begins them again. */
+export async function leaveCommands(database: Database, seqs: readonly number[], session: string): Promise<void> {
+  await database.run(
+    (sql) => sql`
+      update events set runner = null where seq = any (${seqs.map(String)}::text[]::bigint[]) and runner = ${session}`,
+  );
+}
 
 /** Of more events, to store them and to read them back takes less time. */
 const fewEvents = 5;

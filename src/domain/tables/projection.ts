@@ -107,15 +107,16 @@ export async function settleProjections(
   roomId: RoomId,
   projected: readonly Projected[],
 ): Promise<void> {
-  const routed = projected.map(({ event: { seq }, effects: { shownChars } }) => ({
-    seq,
-    shown: shownChars !== undefined,
-  }));
+  let numbered = 0;
+  const routed = projected.map(({ event: { seq }, effects: { shownChars } }) => {
+    const shown = shownChars !== undefined;
+    return { seq, shown, next: shown ? ++numbered : null };
+  });
   await database.run(
     (sql) => sql`
       with routed as (
-        update events e set routed_at = now(), shown = g.shown
-        from jsonb_to_recordset(${sql.json(routed)}) as g(seq bigint, shown boolean)
+        update events e set routed_at = now(), shown = g.shown, number = last_number(${roomId}) + g.next
+        from jsonb_to_recordset(${sql.json(routed)}) as g(seq bigint, shown boolean, next bigint)
         where e.seq = g.seq and e.routed_at is null returning e.seq, e.received_at
       )${insertProjections(sql, roomId, projected, "routed")}
       select 1 from routed limit 1`,

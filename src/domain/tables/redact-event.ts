@@ -69,8 +69,8 @@ export async function redactEvent(database: Database, target: EventId, prints: r
           on o.event_id = e.event_id or (o.event_id = e.replaces and o.sender = e.sender)
         where e.event_id = ${target}
       ), marked as (
-        insert into redactions (event_id, room_id, since, prints)
-        select event_id, room_id, received_at, ${[...prints]}::text[] from events
+        insert into redactions (event_id, places, since, prints)
+        select event_id, array[room_id], received_at, ${[...prints]}::text[] from events
         where event_id = ${target} and cardinality(${[...prints]}::text[]) > 0
         on conflict (event_id) do nothing
       ), emptied as (
@@ -99,7 +99,7 @@ export async function redactEvent(database: Database, target: EventId, prints: r
       ), unseen as (
         update renders set system = '', prompt = '' where event_ids && (select ids from concerned)
       ), shown as (
-        update outbox set content = content || ${sql.json(takenBack)}::jsonb
+        update outbox set content = content || ${sql.json(takenBack)}::jsonb, wire = null
         where shows && (select ids from concerned) and event_id is distinct from ${target}
         returning key, room_id as "roomId", sender
       )

@@ -6,7 +6,8 @@ import { takenBack } from "./redact-event.ts";
 export interface RedactionMark {
   /** The event that was redacted. */
   readonly eventId: EventId;
-  readonly roomId: RoomId;
+  /** Its room, then what else agents have repeated it in, as sources are named: a home is that of those in these rooms. */
+  readonly places: readonly RoomId[];
   /** Fingerprints of its words; the event's id is their salt. */
   readonly prints: readonly string[];
 }
@@ -41,7 +42,7 @@ export interface Piece {
   readonly texts: Readonly<Record<string, Json>>;
 }
 
-/** Conversations in which the other works of agents are looked for: those beside the rows of their turns. */
+/** Agents whose other works are looked for, and rooms: those beside the rows of their turns. */
 export interface Whereabouts {
   readonly agents: readonly AgentName[];
   readonly rooms: readonly RoomId[];
@@ -69,9 +70,18 @@ export class RedactionMarks {
       (sql) => sql<RedactionMark[]>`
         update redactions set due_at = now() + ${lease}::interval
         where event_id = (select event_id from redactions where due_at <= now() order by due_at limit 1 for update skip locked)
-        returning event_id as "eventId", room_id as "roomId", prints`,
+        returning event_id as "eventId", places, prints`,
     );
     return mark;
+  }
+
+  /** Adds places in which the words were found: whoever was shown something from there may have read them. */
+  async spread({ eventId }: RedactionMark, places: readonly RoomId[]): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        update redactions set places = places || array(select p from unnest(${[...places]}::text[]) p where p <> all (places))
+        where event_id = ${eventId}`,
+    );
   }
 
   /**
@@ -93,8 +103,8 @@ export class RedactionMarks {
   }
 
   /**
-   * Turns that may have seen the event, the newest first: those that had not ended when it came, and were shown its
-   * room or it, or go back to it; and those that were told something by one of them.
+   * Turns that may have seen the event, the newest first: those that had not ended when it came, and were shown one of
+   * its places or it, or go back to it; and those that were told something by one of them.
    */
   witnesses({ eventId }: RedactionMark): Promise<Witness[]> {
     return this.#database.run(
@@ -102,7 +112,10 @@ export class RedactionMarks {
         with recursive saw as (
           select t.id from redactions r, turns t
           where r.event_id = ${eventId} and (t.ended_at is null or t.ended_at >= r.since) and (
-            t.room_id = r.room_id or r.room_id = any (t.sources) or t.chain = ${eventId}
+            t.room_id = any (array_remove(r.places, '')) or t.sources && array_remove(r.places, '')
+            or ('' = any (r.places) and '' = any (t.sources || t.room_id) and t.agent in (
+              select name from agents join members using (user_id) where members.room_id = any (r.places)))
+            or t.chain = ${eventId}
             or t.id in (select turn_id from renders where event_ids && array[${eventId}]))
           union
           select w.turn_id from saw, lateral (select key from operations where turn_id = saw.id offset 0) o,
@@ -131,7 +144,21 @@ export class RedactionMarks {
     );
   }
 
-  /** Rows beside those of turns that were made since the event came by somebody who had been shown its room. */
+  /** Rooms in which these turns have spoken, or in which people had agents do something with what is in its places. */
+  async heardIn({ eventId }: RedactionMark, turnIds: readonly number[]): Promise<RoomId[]> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ roomId: RoomId }[]>`
+        select distinct o.room_id as "roomId" from redactions r, outbox o
+        where r.event_id = ${eventId} and o.created_at >= r.since and o.turn_id = any (${turnIds.map(String)}::text[]::bigint[])
+        union
+        select o.room_id from redactions r, operations o
+        where r.event_id = ${eventId} and o.created_at >= r.since and o.by = 'person' and o.sources && r.places
+          and o.agent in (select name from agents join members using (user_id) where members.room_id = any (r.places))`,
+    );
+    return rows.map(({ roomId }) => roomId);
+  }
+
+  /** Rows beside those of turns that were made since the event came by somebody who had been shown its places. */
   around({ eventId }: RedactionMark, { agents, rooms }: Whereabouts): Promise<Piece[]> {
     return this.#database.run(
       (sql) => sql<Piece[]>`
@@ -139,9 +166,11 @@ export class RedactionMarks {
           select r.*, e.position from redactions r join events e using (event_id) where event_id = ${eventId}
         ), those as materialized (
           select name, user_id, thoughts_room from agents where name = any (${[...agents]}::text[]) or user_id in (
-            select user_id from members m, mark where m.room_id = mark.room_id and m.kind = 'agent')
+            select user_id from members m, mark where m.room_id = any (mark.places) and m.kind = 'agent')
+        ), speakers as (
+          select user_id from those union select user_id from members where room_id = any (${[...rooms]}::text[]) and kind = 'bot'
         ), said as (
-          select e.* from mark, those, unnest(${[...rooms]}::text[]) room, lateral (
+          select e.* from mark, speakers those, unnest(${[...rooms]}::text[]) room, lateral (
             (select * from events e where e.room_id = room and e.shown and e.position > mark.position and e.sender = those.user_id
               order by e.position desc limit ${eventsMost})
             union all
@@ -154,27 +183,27 @@ export class RedactionMarks {
               and e.state_key is null and e.content ? 'body'
             order by e.position desc limit ${eventsMost}) e
         )
-        ${operationPieces(sql)}, mark where operations.room_id = mark.room_id and by = 'person' and operations.created_at >= since
-          and agent in (select name from those)
+        ${operationPieces(sql)}, mark where by = 'person' and operations.created_at >= since
+          and agent in (select name from those) and (operations.room_id = any (places) or sources && places)
         union all select 'todos', key, jsonb_build_object('name', name) from todos, mark
-        where agent in (select name from those) and created_at >= since and (todos.room_id = mark.room_id or mark.room_id = any (sources))
+        where agent in (select name from those) and created_at >= since and (todos.room_id = any (places) or sources && places)
         union all select 'schedules', id::text, jsonb_build_object('text', text) from schedules, mark
         where agent in (select name from those) and created_at >= since
-          and (schedules.room_id = mark.room_id or mark.room_id = any (sources))
+          and (schedules.room_id = any (places) or sources && places)
         union all select 'wakes', id::text, jsonb_build_object('note', note) from wakes, mark
         where agent in (select name from those) and turn_id is null and note is not null
-          and (wakes.room_id = mark.room_id or mark.room_id = any (sources))
+          and (wakes.room_id = any (places) or sources && places)
         union all select 'windows', id::text, jsonb_build_object('title', title, 'src', src, 'arguments', arguments, 'content', content)
         from windows, mark
-        where agent in (select name from those) and used_at >= since and (windows.room_id = mark.room_id or mark.room_id = any (sources))
+        where agent in (select name from those) and used_at >= since and (windows.room_id = any (places) or sources && places)
         union all select 'queries', id::text, jsonb_build_object('queries', queries) from windows, mark
-        where agent in (select name from those) and used_at >= since and (windows.room_id = mark.room_id or mark.room_id = any (sources))
-        union all select 'knowledge', id::text, jsonb_build_object('text', text) from knowledge, mark
+        where agent in (select name from those) and used_at >= since and (windows.room_id = any (places) or sources && places)
+        union all select 'knowledge', id::text, jsonb_build_object('text', text, 'source', source) from knowledge, mark
         where agent in (select name from those) and created_at >= since and wall = any (${[...rooms]}::text[])
         union all select 'attachments', key, jsonb_build_object('text', content->>'text', 'shows', shows is not null,
           'roomId', outbox.room_id, 'sender', sender) from outbox, mark
         where kind = 'file' and outbox.room_id = any (${[...rooms]}::text[]) and created_at >= since and content->>'text' is not null
-        union all select 'events', event_id, content from said
+        union all select 'events', event_id, jsonb_build_object('content', content, 'roomId', room_id) from said
         union all select 'thoughts', event_id, jsonb_build_object('text', content->'body', 'roomId', room_id, 'sender', sender) from shown`,
     );
   }
@@ -184,7 +213,6 @@ export class RedactionMarks {
     const of = (sql: Sql, kind: PieceKind) =>
       sql.json(pieces.filter((piece) => piece.kind === kind).map(({ id, texts }) => ({ ...texts, id })) as Json);
     const ids = (...kinds: PieceKind[]) => pieces.filter(({ kind }) => kinds.includes(kind)).map(({ id }) => id);
-    const messages = pieces.filter(({ kind }) => kind === "events").map(({ id, texts }) => ({ id, content: texts }));
     await this.#database.run(
       (sql) => sql`
         with entries as (
@@ -216,12 +244,13 @@ export class RedactionMarks {
           delete from knowledge where id = any (${ids("knowledge")}::text[]::bigint[])
         ), said as (
           update events e set content = c.content, original = null
-          from jsonb_to_recordset(${sql.json(messages as unknown as Json)}) as c(id text, content jsonb)
+          from jsonb_to_recordset(${of(sql, "events")}) as c(id text, content jsonb)
           where e.event_id = c.id and e.redacted_at is null
         ), thought as (
           update events set content = '{}' where event_id = any (${ids("thoughts")}::text[])
         )
-        update outbox set content = case when state = 'sent' then '{}' else content || ${sql.json(takenBack)}::jsonb end
+        update outbox set wire = null,
+          content = case when state = 'sent' then '{}' else content || ${sql.json(takenBack)}::jsonb end
         where (key = any (${ids("attachments")}::text[]) and (shows is not null or state = 'sent'))
           or (event_id = any (${ids("events", "thoughts")}::text[]) and state = 'sent')`,
     );

@@ -3,6 +3,7 @@ import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { type Hearing, mayHear } from "./hearing.ts";
 import { isClosed, type MemberChange, visibilityType } from "./projection.ts";
 import { contextColumns, type RoomContext } from "./room-context.ts";
+import { isEncrypted, isUnwritable } from "./secrecy.ts";
 
 /** A room as operators see it. */
 export interface RoomListing {
@@ -48,6 +49,16 @@ export class Rooms {
     const [row] = await this.#database.run((sql) => sql<RoomContext[]>`select ${contextColumns(sql, roomId)}`);
     if (!row) throw new Error("a query without a table gave no row");
     return row;
+  }
+
+  /** See `isEncrypted`. */
+  isEncrypted(roomId: RoomId): Promise<boolean> {
+    return isEncrypted(this.#database, roomId);
+  }
+
+  /** See `isUnwritable`. */
+  isUnwritable(roomId: RoomId): Promise<boolean> {
+    return isUnwritable(this.#database, roomId);
   }
 
   async membership(roomId: RoomId, userId: UserId): Promise<string | undefined> {
@@ -169,8 +180,13 @@ export class Rooms {
     await this.#database.run(
       (sql) => sql`
         with told as (
-          update events set routed_at = now(), shown = replaces is null
-          where event_id = any (${[...eventIds]}) and source = 'history' and routed_at is null
+          update events e set routed_at = now(), shown = replaces is null,
+            number = case when replaces is null then last_number(${roomId}) + o.next end
+          from (
+            select seq, row_number() over (order by replaces is not null, position, seq) as next from events
+            where event_id = any (${[...eventIds]}) and source = 'history' and routed_at is null
+          ) o
+          where o.seq = e.seq and routed_at is null
           returning length(content->>'body') as chars, received_at, shown
         )
         insert into rooms (room_id, shown_events, shown_chars, last_shown_at)

@@ -3,8 +3,11 @@ import { endOperations, type OperationRecord, recordOperations } from "./operati
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 import { endWindows } from "./windows.ts";
 
-/** Text for an operation in whose middle its turn breaks off. */
+/** An operation in whose middle its turn breaks off, and what is said of it. */
 export interface BreakOff {
+  /** Number of its step. */
+  readonly n: number;
+  readonly operation: OperationRecord;
   /** For the ephemeris. */
   readonly entry: string;
   readonly subAgent: string | undefined;
@@ -28,9 +31,7 @@ const lastOfAll = 1_000_000;
 export async function breakOff(
   database: Database,
   turn: { readonly id: number; readonly epoch: number },
-  n: number,
-  operation: OperationRecord,
-  { entry, outbox, subAgent }: BreakOff,
+  { n, operation, entry, outbox, subAgent }: BreakOff,
 ): Promise<void> {
   await database.run(
     (sql) => sql`
@@ -49,8 +50,7 @@ export async function breakOff(
 export async function closeTurn(
   database: Database,
   turn: { readonly id: number },
-  state: "failed" | "cancelled",
-  error: string,
+  { state, error }: { readonly state: "failed" | "cancelled"; readonly error: string },
   { outbox = [], ephemeris = [] }: LastWords,
 ): Promise<void> {
   const entries = ephemeris.map((last, index) => ({ part: index + 1, ...last }));

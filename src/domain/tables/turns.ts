@@ -5,8 +5,10 @@ import { type AgentName, type EventId, type RoomId, secret, type UserId } from "
 import { InTurn } from "../../base/lib/in-turn.ts";
 import type { WakeReason } from "../../base/prompt/types.ts";
 import { type AgentRecord, agentRecords } from "./agents.ts";
+import { commitSteps } from "./commit-steps.ts";
 import { type OperationRecord, recordOperations } from "./operation-record.ts";
-import { commitSteps, Fenced, roomsSpokenIn, type Step, type StepCommit } from "./steps.ts";
+import { wasAnswered } from "./restores.ts";
+import { Fenced, roomsSpokenIn, type Step, type StepCommit } from "./steps.ts";
 import { type BreakOff, breakOff, closeTurn, type LastWords } from "./turn-end.ts";
 
 export interface Turn {
@@ -50,6 +52,8 @@ export interface TakenWake {
 export interface ClaimedTurn extends Turn {
   /** Wakes that a turn has taken when it was opened; null for one that was taken over, or goes on with a decision. */
   readonly wakes: readonly TakenWake[] | null;
+  /** Another process has worked on it, or it is about something that came before this one was started. */
+  readonly isInherited: boolean;
   /** The agent as it is now. */
   readonly record: AgentRecord;
 }
@@ -113,9 +117,9 @@ export class Turns {
           where agent = ${agent} and room_id = ${roomId} and state = 'running' and exists (select 1 from agent)
           for update
         ), free as (
-          select id from open where runner = ${this.session} or not ${sessionLives(sql, "open.runner")}
+          select id, runner from open where runner = ${this.session} or not ${sessionLives(sql, "open.runner")}
         ), ready as (
-          select id from turns
+          select id, runner from turns
           where agent = ${agent} and room_id = ${roomId} and state = 'ready' and not exists (select 1 from open)
             and exists (select 1 from agent)
           order by id limit 1 for update
@@ -144,10 +148,13 @@ export class Turns {
         ), conversation as (
           insert into conversations (agent, room_id) select agent, room_id from opened on conflict do nothing
         ), claimed as (
-          select ${sql.unsafe(turnColumns)}, null::jsonb as wakes from resumed
+          select ${sql.unsafe(turnColumns)}, null::jsonb as wakes, (
+            select p.runner from (table free union all table ready) p where p.id = resumed.id) <> ${this.session} as "isInherited"
+          from resumed
           union all select ${sql.unsafe(turnColumns)}, (
             select jsonb_agg(to_jsonb(t) order by t.id) from (select ${sql.unsafe(wakeColumns)}
-              from unread w left join events e on e.event_id = w.event_id) t)
+              from unread w left join events e on e.event_id = w.event_id) t), (
+            select coalesce(bool_or(created_at < started_at), false) from unread, processes where session = ${this.session})
           from opened
         ), waiting as (
           select exists (select 1 from wakes where agent = ${agent} and room_id = ${roomId} and turn_id is null)
@@ -226,8 +233,13 @@ export class Turns {
   }
 
   /** See `breakOff`. */
-  breakOff(turn: Turn, n: number, operation: OperationRecord, said: BreakOff): Promise<void> {
-    return breakOff(this.#database, turn, n, operation, said);
+  breakOff(turn: Turn, broken: BreakOff): Promise<void> {
+    return breakOff(this.#database, turn, broken);
+  }
+
+  /** See `wasAnswered`. */
+  wasAnswered(turn: Turn, userId: UserId): Promise<boolean> {
+    return wasAnswered(this.#database, turn, userId);
   }
 
   /** See `commitSteps`. What is queued for a room is handed on in the order in which it stands in the outbox. */
@@ -237,7 +249,7 @@ export class Turns {
 
   /** See `closeTurn`. */
   close(turn: Pick<Turn, "id">, state: "failed" | "cancelled", error: string, said: LastWords = {}): Promise<void> {
-    return closeTurn(this.#database, turn, state, error, said);
+    return closeTurn(this.#database, turn, { state, error }, said);
   }
 
   /** The turn of the conversation that is at work, and those that wait for a decision or to go on with it. */

@@ -1,4 +1,4 @@
-import type { Database } from "../../adapters/database/connection.ts";
+import type { Database, Json } from "../../adapters/database/connection.ts";
 
 /** A file that a row of the outbox carries. */
 export interface Upload {
@@ -8,11 +8,16 @@ export interface Upload {
   readonly content: Uint8Array;
 }
 
+/** Key, counter and hash of an encrypted file, as the message has them that carries it. */
+export type FileCipher = Readonly<Record<string, unknown>>;
+
 export interface UploadRow extends Omit<Upload, "content"> {
   /** null once the homeserver has it. */
   readonly content: Uint8Array | null;
   /** `mxc://` address, once the homeserver has it. */
   readonly url: string | null;
+  /** null where it is not encrypted. */
+  readonly cipher: FileCipher | null;
 }
 
 /** Files that are sent, frozen when they were given away. */
@@ -37,15 +42,16 @@ export class Uploads {
   of(key: string): Promise<UploadRow[]> {
     return this.#database.run(
       (sql) => sql<UploadRow[]>`
-        select part, name, content_type as "contentType", content, url from uploads where key = ${key} order by part`,
+        select part, name, content_type as "contentType", content, url, cipher from uploads where key = ${key} order by part`,
     );
   }
 
   /** The homeserver has it now, and gives it out under this address. */
-  async uploaded(key: string, part: Upload["part"], url: string): Promise<void> {
+  async uploaded(key: string, part: Upload["part"], url: string, cipher: FileCipher | null): Promise<void> {
     await this.#database.run(
-      (sql) =>
-        sql`update uploads set url = ${url}, content = null where key = ${key} and part = ${part} and url is null`,
+      (sql) => sql`
+        update uploads set url = ${url}, cipher = ${cipher && sql.json(cipher as Json)}, content = null
+        where key = ${key} and part = ${part} and url is null`,
     );
   }
 

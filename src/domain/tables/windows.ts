@@ -85,7 +85,8 @@ const shortFile = 65_536;
 /** Of a window that begins further down, the beginning of the text is of no use. */
 const topOfBeginning = 1_000;
 
-const windowColumns = `w.id, w.window_id as "windowId", w.src_type as "srcType", w.src, w.arguments, w.title, w.attributes,
+const windowColumns = `w.id, w.window_id as "windowId", w.src_type as "srcType", w.src, w.arguments,
+  case when not w.unseen then w.title end as title, w.attributes,
   w.content_type as "contentType", w.content, w.sources, w.taint, w.state, w.pinned, w.turns_left as "turnsLeft", w.top, w.height,
   w.queries, w.key`;
 
@@ -146,9 +147,12 @@ export const deskItems = (
       (select coalesce(bool_and(s = ${here} or (may_read(audience, s, ${owner}) and is_at(${userId}, ${owner}, s))), true)
         from unnest(sources) s)
         and not (src_type = 'file' and src like 'rooms:%' and came_too_early(audience, 'rooms', substr(src, 7)))
-        and (src_type = 'file' or not exists (select 1 from unnest(sources || room_id) s where is_unseen(audience, s, place)))
+        and (not unseen or (src_type = 'file' and (src like 'system:%' or exists (
+          select 1 from files where share = split_part(src, ':', 1) and files.path = substr(src, strpos(src, ':') + 1)))))
         and (home_open or src not in ('scratchpad', ${`${padShare}:${pad}`})) as open
-    from windows cross join present cross join walled where agent = ${agent} and room_id = ${here}
+    from windows cross join present cross join walled cross join lateral (
+      select exists (select 1 from unnest(sources || room_id) s where is_unseen(audience, s, windows.place)) as unseen) early
+    where agent = ${agent} and room_id = ${here}
   ), f as (
     select files.*, size <= ${shortFile} or exists (select 1 from named n where n.share = files.share and n.path = files.path) as is_whole
     from files join (select share, path from named union select share, path from w where open) k

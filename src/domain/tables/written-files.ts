@@ -13,6 +13,15 @@ export interface WrittenFile extends FilePlace {
   readonly said: boolean;
 }
 
+/** The first writing at a path, or below it. */
+export interface FirstWriting extends FilePlace {
+  readonly writeKey: string | null;
+  /** It came with what an agent said. */
+  readonly said: boolean;
+  /** A redacted event had come before it. */
+  readonly isNewer: boolean;
+}
+
 /** Newest files that are looked through. */
 const filesMost = 2_000;
 
@@ -74,6 +83,68 @@ export class WrittenFiles {
           update file_versions set text_content = ${text}
           where share = ${share} and path = ${path} and version = ${version}`,
     );
+  }
+
+  /** Paths of files and folders that were written after the event had come, also of those that are no more. */
+  paths({ eventId }: Pick<RedactionMark, "eventId">): Promise<FilePlace[]> {
+    return this.#database.run(
+      (sql) => sql<FilePlace[]>`
+        select share, path from (
+          select share, path, updated_at as at from files
+          where updated_at >= (select since from redactions where event_id = ${eventId})
+          union all
+          select share, path, written_at from file_versions
+          where written_at >= (select since from redactions where event_id = ${eventId})
+        ) written group by share, path order by max(at) desc limit ${filesMost}`,
+    );
+  }
+
+  async first(
+    { share, path }: FilePlace,
+    { eventId }: Pick<RedactionMark, "eventId">,
+  ): Promise<FirstWriting | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<FirstWriting[]>`
+        select share, path, write_key as "writeKey", event_id is not null and owner in (select user_id from agents) as said,
+          at >= (select since from redactions where event_id = ${eventId}) as "isNewer"
+        from (
+          select share, path, version, write_key, event_id, owner, created_at as at from files
+          where share = ${share} and (path = ${path} or starts_with(path, ${`${path}/`}))
+          union all
+          select share, path, version, write_key, event_id, owner, written_at from file_versions
+          where share = ${share} and (path = ${path} or starts_with(path, ${`${path}/`}))
+        ) written order by at, version limit 1`,
+    );
+    return row;
+  }
+
+  /**
+   * Gives a file, or a folder with all that is below it, another path: also what was there, and the messages that it came
+   * with. Windows on it are closed. Returns false, and does nothing, where something is at the new path.
+   */
+  async rename({ share, path }: FilePlace, to: string): Promise<boolean> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ free: boolean }[]>`
+        with free as materialized (
+          select 1 where not exists (select 1 from files where share = ${share} and (path = ${to} or starts_with(path, ${`${to}/`})))
+            and not exists (select 1 from file_versions where share = ${share} and (path = ${to} or starts_with(path, ${`${to}/`})))
+        ), moved as (
+          update files set path = ${to} || substr(path, length(${path}) + 1) from free
+          where share = ${share} and (path = ${path} or starts_with(path, ${`${path}/`}))
+        ), past as (
+          update file_versions set path = ${to} || substr(path, length(${path}) + 1) from free
+          where share = ${share} and (path = ${path} or starts_with(path, ${`${path}/`}))
+        ), closed as (
+          delete from windows using free where src = ${`${share}:${path}`} or starts_with(src, ${`${share}:${path}/`})
+        ), brought as (
+          update events set media = jsonb_set(media, '{path}', to_jsonb(${`${share}:${to}`} || substr(media->>'path', length(${`${share}:${path}`}) + 1)))
+          from free where event_id in (
+              select event_id from files where share = ${share} and (path = ${path} or starts_with(path, ${`${path}/`})))
+            and (media->>'path' = ${`${share}:${path}`} or starts_with(media->>'path', ${`${share}:${path}/`}))
+        )
+        select exists (select 1 from free) as free`,
+    );
+    return row?.free ?? false;
   }
 
   /** Keys of operations of these turns that may have written something. */

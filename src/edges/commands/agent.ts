@@ -1,12 +1,17 @@
 import { z } from "zod";
 import { UserError } from "../../base/lib/errors.ts";
 import type { AgentName, UserId } from "../../base/lib/ids.ts";
+import { isObject } from "../../base/lib/json.ts";
 import { isAgentName, isUserId } from "../../base/lib/matrix-id.ts";
 import { agentUserId } from "../../domain/agents/agent.ts";
 import { agentNamed } from "../../domain/agents/agent-named.ts";
-import { parseAgentSettings } from "../../domain/agents/settings.ts";
+import { defaultPersona } from "../../domain/agents/persona.ts";
+import { agentFields, parseAgentSettings } from "../../domain/agents/settings.ts";
 import { changeText } from "../../engine/control/change.ts";
 import { defineCommand, noInput } from "../../engine/control/define-command.ts";
+import { checkLength, Definition } from "../../engine/control/definition.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
 
 const name = z.string().describe("The agent's name, such as helper");
 
@@ -71,6 +76,7 @@ export const commands = [
       if (!known && (await directory.find(name as AgentName)))
         throw new UserError(`There is an agent ${name} already.`);
       const settings = parseAgentSettings({ ...(model !== undefined && { model }) }, `agents:/${name}/agent.json`);
+      if (persona !== undefined) checkLength("persona", persona, settings);
       if (await directory.table.wasDeleted(name as AgentName)) {
         throw new UserError(
           `There was an agent ${name}, and it was deleted: the homeserver gives its user id to nobody again. Choose another name.`,
@@ -93,58 +99,48 @@ export const commands = [
     level: "admin",
     input: z.object({
       name,
-      field: z.string().describe("A field of agent.json, `owner` or `persona`"),
+      field: z.string().describe("A field of agent.json, such as `mode` or `models.read.name`, `owner` or `persona`"),
       value: z.string().describe("The new value: text, a number, true or false, a list with commas, or null"),
     }),
-    async run({ name, field, value }, { audit, directory, event, lifecycle }) {
+    async run({ name, field, value }, context) {
+      const { audit, directory, event, lifecycle } = context;
       const agent = await agentNamed(directory, name);
-      const change = { key: event.eventId, actor: event.sender, subject: `agent ${name}: ${field}`, after: value };
+      const definition = new Definition(context, agent);
       if (field === "owner") {
         if (!isUserId(value)) throw new UserError("An owner is a full user id, such as @you:example.org.");
+        const change = { key: event.eventId, actor: event.sender, subject: `agent ${name}: owner`, after: value };
         const row = await audit.record({ ...change, before: agent.owner });
         await lifecycle.setOwner(agent, value as UserId);
         return changeText(row);
       }
       if (field === "persona") {
-        const row = await audit.record({ ...change, before: (await directory.persona(agent)) ?? null });
-        await directory.writePersona(agent, value);
-        return changeText(row);
+        const persona = value === "null" ? defaultPersona(agent.displayName) : value;
+        return changeText(await definition.setPersona(persona));
       }
-      const fields = await directory.fields(agent.name);
-      const changed = withField(fields, field, value, `agents:/${name}/agent.json`);
-      const [before, after] = [textOf(fields[field]), textOf(changed[field])];
-      const row = await audit.record({ ...change, before, after });
-      await lifecycle.configure(agent, changed);
-      return changeText(row);
+      return changeText(await definition.setField(field, (fields) => withField(fields, field, value)));
     },
   }),
 ];
 
-const textOf = (value: unknown): string =>
-  value === undefined ? "the default" : typeof value === "string" ? value : JSON.stringify(value);
+/** The fields with another value at this path; undefined takes out what is there. */
+function withValueAt(fields: Fields, path: string, value: unknown): Fields {
+  const [key = "", ...inner] = path.split(".");
+  const before = fields[key];
+  const next = inner.length === 0 ? value : withValueAt(isObject(before) ? before : {}, inner.join("."), value);
+  const { [key]: _, ...others } = fields;
+  return next === undefined ? others : { ...fields, [key]: next };
+}
 
-/** The fields with this one set to what the text means; a `UserError` names what is wrong with it. */
-function withField(
-  fields: Readonly<Record<string, unknown>>,
-  field: string,
-  text: string,
-  where: string,
-): Readonly<Record<string, unknown>> {
-  const readings = text === "null" ? [null] : readingsOf(text);
-  let refusal: unknown;
-  for (const reading of readings) {
-    const changed = { ...fields, [field]: reading };
-    try {
-      parseAgentSettings(changed, where);
-      return changed;
-    } catch (error) {
-      refusal ??= error;
-    }
-  }
-  if (text !== "null") throw refusal;
-  const { [field]: _, ...rest } = fields;
-  parseAgentSettings(rest, where);
-  return rest;
+/** The fields with this one set to what the text means, whether or not it can be used. */
+function withField(fields: Fields, field: string, text: string): Fields {
+  const [key = ""] = field.split(".");
+  const schema = Object.entries(agentFields).find(([name]) => name === key)?.[1];
+  const [first = fields, ...others] = (text === "null" ? [null] : readingsOf(text)).map((value) =>
+    withValueAt(fields, field, value),
+  );
+  const fits = [first, ...others].find((reading) => schema?.safeParse(reading[key]).success);
+  const isKnown = schema !== undefined || key in fields;
+  return text === "null" && fits === undefined && isKnown ? withValueAt(fields, field, undefined) : (fits ?? first);
 }
 
 const readingsOf = (text: string): unknown[] =>

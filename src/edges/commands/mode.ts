@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { UserError } from "../../base/lib/errors.ts";
 import { modes } from "../../domain/agents/settings.ts";
-import { includesLevel } from "../../domain/rights/permissions.ts";
+import { requireLevel } from "../../domain/rights/permissions.ts";
 import { changeText } from "../../engine/control/change.ts";
 import { defineCommand } from "../../engine/control/define-command.ts";
 import { modeIn } from "../../engine/operations/gate.ts";
@@ -34,8 +33,7 @@ export const commands = [
         const room = before === null ? "This room has no mode of its own." : `The mode of this room is \`${before}\`.`;
         return [room, ...holding].join("\n");
       }
-      if (!includesLevel(level, "operate"))
-        throw new UserError(`To do this you need the right to operate; you have: ${level}.`);
+      requireLevel(level, "operate");
       const subject = `mode of ${roomId}`;
       const row = await audit.record({ key, actor, subject, before: before ?? "agent", after: mode });
       await rooms.setMode(roomId, after);

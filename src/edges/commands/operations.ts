@@ -6,7 +6,9 @@ import { visible } from "../../base/lmml/visible.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
 import type { Operation } from "../../domain/tables/operations.ts";
 import { type CommandContext, defineCommand } from "../../engine/control/define-command.ts";
+import { namesOf } from "../../engine/operations/asking.ts";
 import { operationNumber } from "../../engine/operations/operation-number.ts";
+import { wordingOf } from "../../engine/operations/wording.ts";
 
 export const commands = [
   defineCommand({
@@ -30,7 +32,16 @@ export const commands = [
         .slice(-number);
       const open = await readable(newest, context);
       const several = seesAll(context) || agents.length > 1;
-      const lines = newest.map((operation) => lineOf(operation, several, open.has(operation.id)));
+      const names = seesAll(context)
+        ? await namesOf(
+            newest.map(({ roomId }) => roomId),
+            context.rooms,
+          )
+        : new Map();
+      const where = ({ roomId }: Operation): string =>
+        !seesAll(context) ? "" : roomId === HOME ? " at home" : ` in ${shown(names.get(roomId) ?? roomId)}`;
+      const listing = { several, where, toolbox: context.toolbox };
+      const lines = newest.map((operation) => lineOf(operation, open.has(operation.id), listing));
       return lines.join("\n") || "There is no operation yet.";
     },
   }),
@@ -55,6 +66,13 @@ export const commands = [
     },
   }),
 ];
+
+interface Listing {
+  /** Of more agents than one. */
+  readonly several: boolean;
+  readonly toolbox: CommandContext["toolbox"];
+  readonly where: (operation: Operation) => string;
+}
 
 const seesAll = ({ level, room }: CommandContext): boolean => room.kind === "control" && includesLevel(level, "admin");
 
@@ -91,16 +109,20 @@ const marks: Readonly<Record<Operation["state"], string>> = {
 const stateOf = ({ decision, state }: Operation): string =>
   `${marks[state]} ${state === "asked" && decision === "approved" ? "approved" : state}`;
 
+const timeOf = (at: Date): string => `${at.toISOString().slice(0, 19)}Z`;
+
 /** Everything stands in one line, and is no Markdown. */
 const shown = (text: string): string => inlineCode(visible(text).replace(/\s+/g, " "));
 
-const timeOf = (at: Date): string => `${at.toISOString().slice(0, 19)}Z`;
-
-function lineOf(operation: Operation, several: boolean, open: boolean): string {
-  const { agent, createdAt, id, requesters, subAgent, summary, tool } = operation;
-  const who = [...(several ? [agent] : []), ...(subAgent === null ? [] : [subAgent])].join(" / ");
-  const what = open ? shown(summary) : "(not everybody here may read what)";
-  return `- **${id}** ${stateOf(operation)} ${who === "" ? "" : `${who}: `}${tool} ${what}, for ${requesters.join(", ")}, ${timeOf(createdAt)}`;
+function lineOf(operation: Operation, open: boolean, { several, toolbox, where }: Listing): string {
+  const { agent, createdAt, id, requesters, subAgent, tool } = operation;
+  const who = [...(several ? [`${agent}${where(operation)}`] : []), ...(subAgent === null ? [] : [subAgent])].join(
+    " / ",
+  );
+  const what = open
+    ? wordingOf(operation, toolbox.find(tool), { isHere: true }).text
+    : `${tool} (not everybody here may read what)`;
+  return `- **${id}** ${stateOf(operation)}${who === "" ? "" : `, ${who}`}: ${what}, for ${requesters.join(", ")}, ${timeOf(createdAt).slice(0, 16).replace("T", " ")} UTC`;
 }
 
 function detailsOf(operation: Operation): string {

@@ -1,17 +1,18 @@
 import { z } from "zod";
 import { digest } from "../../base/lib/ids.ts";
 import { defineAgentCommand } from "../../engine/control/define-command.ts";
+import { inPlace } from "../../engine/operations/operation.ts";
 import { filesFor } from "../../engine/operations/tool-context.ts";
 
 export const commands = [
   defineAgentCommand({
     command: "restore",
-    examples: ["rooms:/!abc:example.org/notes.md 3"],
+    examples: ["notes.md 3"],
     topic: "files",
     description: "Brings back what a file was before it was overwritten or deleted; `!stat` lists the versions.",
     level: "operate",
     input: z.object({
-      path: z.string().min(1).describe("The file, as share:/path"),
+      path: z.string().min(1).describe("The file: notes.md in this room, or share:/path"),
       version: z.int32().min(1).optional().describe("The version to bring back; without it the newest that is kept"),
     }),
     positional: ["version"],
@@ -19,8 +20,10 @@ export const commands = [
       const { eventId, roomId, sender } = event;
       const key = digest("restore", eventId);
       const origin = { agent, roomId, by: "person" as const, requesters: [sender], sources: [roomId], taint: [], key };
-      const restored = await filesFor(files, origin, level).restore(path, version);
-      return `${restored.path} is as it was; this is version ${restored.version}.`;
+      const { path: whole } = inPlace({ paths: ["path"] }, { path }, { agent: agent.name, roomId });
+      const here = filesFor(files, origin, level);
+      const restored = await here.restore(whole, version);
+      return `${here.named(restored.path)} is as it was; this is version ${restored.version}.`;
     },
   }),
 ];

@@ -32,12 +32,13 @@ async function overviewText({ book, level, overview, prefix }: CommandContext): 
   const { atWork, backlog, nextInSeconds, paused, questions, schedules, turns, waiting } = now;
   const { calls = 0, promptTokens = 0, completionTokens = 0, usd = 0 } = spent ?? {};
   const late = [
-    ["events to route", backlog.events, backlog.eventsAge],
-    ["wakes to work on", backlog.wakes, backlog.wakesAge],
-    ["messages to send", backlog.outbox, backlog.outboxAge],
+    // The command itself is one of the events.
+    ["event", "to route", backlog.events - 1, backlog.eventsAge],
+    ["wake", "to work on", backlog.wakes, backlog.wakesAge],
+    ["message", "to send", backlog.outbox, backlog.outboxAge],
   ] as const;
-  const waits = late.flatMap(([what, count, age]) =>
-    count > 0 ? [`${count} ${what}, the oldest for ${durationText(age)}`] : [],
+  const waits = late.flatMap(([what, goal, count, age]) =>
+    count > 0 ? [`${count} ${what}${count === 1 ? "" : "s"} ${goal}, the oldest for ${durationText(age)}`] : [],
   );
   const work = atWork.map(({ agent, reason, roomId, roomName, seconds }) => {
     const place = roomId === HOME ? "at home" : `in ${inlineCode(roomName ?? roomId)}`;

@@ -13,6 +13,7 @@ import type { Outbox, OutboxDraft, OutboxRow, Queued } from "../../domain/tables
 import { Doubts } from "./doubts.ts";
 import { InHand } from "./in-hand.ts";
 import { refusalNotice } from "./refusal.ts";
+import type { Sealing } from "./sealing.ts";
 import { type SendingParts, sendRow } from "./send-row.ts";
 
 const rowsAtOnce = 10;
@@ -22,6 +23,7 @@ const brokenAttempts = 5;
 
 export interface DeliveryParts extends SendingParts {
   readonly outbox: Outbox;
+  readonly sealing: Sealing;
   readonly leases: Leases;
   readonly clock: Clock;
   readonly log: Log;
@@ -161,20 +163,27 @@ export class Delivery {
   }
 
   async #sendRow(row: SentRow): Promise<boolean> {
-    const { outbox, log, onSettled, onWoken } = this.#parts;
+    const { outbox, log, onSettled, onWoken, sealing } = this.#parts;
     try {
       if (await this.#wasSent(row)) return true;
+      const way = await sealing.wayOf(row);
+      if (way === "closed") {
+        await this.#withhold(row);
+        return true;
+      }
       const content = await this.#contentOf(row);
       if (content === undefined) {
-        await outbox.failed(row, "what it relates to was not sent", null);
+        await outbox.failed(row, { error: "what it relates to was not sent" });
         this.#doubts.settled(row.key);
         onSettled("failed");
         return true;
       }
-      const eventId = await sendRow({ ...row, content }, this.#parts).catch((error: unknown) => {
-        if (error instanceof HomeserverError) this.#doubts.failed(row.key, error.status >= 400 && error.status < 500);
-        throw error;
-      });
+      const eventId = await sendRow({ ...row, content, sealed: way === "sealed" }, this.#parts).catch(
+        (error: unknown) => {
+          if (error instanceof HomeserverError) this.#doubts.failed(row.key, error.status >= 400 && error.status < 500);
+          throw error;
+        },
+      );
       this.#doubts.settled(row.key);
       // A row that becomes no event has no echo.
       if (eventId === undefined) await outbox.sent([{ key: row.key, eventId }]);
@@ -192,7 +201,8 @@ export class Delivery {
           this.#parts.clock.now(),
           `Something of yours for the room ${row.roomId} was refused by the homeserver and will not be sent: ${messageOf(error)}`,
         );
-        onWoken(await outbox.failed(row, messageOf(error), toStored(told), refusalNotice(row, error)));
+        const notice = refusalNotice(row, error);
+        onWoken(await outbox.failed(row, { error: messageOf(error), told: toStored(told), notice }));
         this.#doubts.settled(row.key);
         this.nudge([row.roomId]);
         onSettled("failed");
@@ -210,6 +220,22 @@ export class Delivery {
     }
   }
 
+  /** Gives a row up that would be plain text in an encrypted room: it may have been queued before the room was that. */
+  async #withhold(row: SentRow): Promise<void> {
+    const { key, kind, roomId, sender } = row;
+    const { clock, log, onSettled, onWoken, outbox, tellOperators } = this.#parts;
+    log.warn({ sender, kind }, "not sent, and given up: the room is encrypted");
+    const told = systemEvent(clock.now(), `Something of yours was not sent: the room ${roomId} is encrypted by now.`);
+    const error = "the room is encrypted";
+    onWoken(await outbox.failed(row, { error, told: toStored(told), elsewhere: true }));
+    this.#doubts.settled(key);
+    onSettled("failed");
+    tellOperators(
+      `The room ${roomId} is encrypted. What ${sender} has to say there is not sent: it would be plain text.`,
+      `encrypted ${sender} ${roomId}`,
+    );
+  }
+
   /**
    * Gives a row up that cannot be sent by a bug, after so many attempts, each of which holds up its room.
    * @throws the error itself, where the row is to be tried again
@@ -224,7 +250,7 @@ export class Delivery {
     }
     this.#broken.delete(key);
     log.error({ err: error, room: roomId, sender, kind }, "not sent by a bug, and given up");
-    onWoken(await outbox.failed(row, messageOf(error), null));
+    onWoken(await outbox.failed(row, { error: messageOf(error) }));
     this.#doubts.settled(key);
     onSettled("failed");
     tellOperators(

@@ -8,6 +8,7 @@ import { type Draft, type DraftPlace, withdrawalOf } from "../../domain/speech/d
 import { silencedIn } from "../../domain/speech/speaking.ts";
 import type { Outbox, OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
+import type { Sealing } from "./sealing.ts";
 
 /** An answer that is whole within this time is shown at once. Between edits it is longer, and longer each time. */
 const firstPauseMs = 1_000;
@@ -20,6 +21,7 @@ interface DraftParts {
   readonly outbox: Outbox;
   readonly rooms: Rooms;
   readonly client: MatrixClient;
+  readonly sealing: Pick<Sealing, "once">;
   readonly clock: Clock;
   readonly log: Log;
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
@@ -112,7 +114,8 @@ export class GrowingMessage implements Draft {
       this.#ended.signal.throwIfAborted();
       const as = { userId: agent.userId, deviceId: agent.deviceId };
       const id = `${key}.${turn.epoch}.${++this.#edits}`;
-      await client.send(as, roomId, "m.room.message", id, draftEdit(this.#event, text));
+      const edit = await this.#parts.sealing.once(agent.userId, roomId, draftEdit(this.#event, text));
+      await client.send(as, roomId, { ...edit, transactionId: id });
     }
     this.#shown = text;
     return true;

@@ -2,8 +2,9 @@ import { HomeserverError, type MatrixClient, type Sender } from "../../adapters/
 import { withdraw } from "../../adapters/matrix/draft.ts";
 import { relatedEvent } from "../../adapters/matrix/relation.ts";
 import type { EventId, UserId } from "../../base/lib/ids.ts";
-import type { OutboxDraft } from "../../domain/tables/outbox.ts";
+import type { OutboxDraft, OutboxRow } from "../../domain/tables/outbox.ts";
 import type { Uploads } from "../../domain/tables/uploads.ts";
+import type { Sealing } from "./sealing.ts";
 import { uploadFiles, uploadText } from "./upload.ts";
 
 export interface SendingParts {
@@ -11,6 +12,14 @@ export interface SendingParts {
   readonly uploads: Uploads;
   /** The device under which a user sends. */
   readonly deviceOf: (userId: UserId) => Promise<string | undefined>;
+  readonly sealing: Pick<Sealing, "prepare" | "wireOf">;
+}
+
+/** A row as it is sent. */
+interface RowToSend extends OutboxDraft {
+  readonly wire?: OutboxRow["wire"];
+  /** It is sent encrypted. */
+  readonly sealed: boolean;
 }
 
 /**
@@ -18,15 +27,23 @@ export interface SendingParts {
  * @throws HomeserverError where the homeserver refuses, or does not answer
  */
 export async function sendRow(
-  row: OutboxDraft,
-  { client, deviceOf, uploads }: SendingParts,
+  row: RowToSend,
+  { client, deviceOf, sealing, uploads }: SendingParts,
 ): Promise<EventId | undefined> {
   const deviceId = await deviceOf(row.sender);
   const as: Sender = { userId: row.sender, ...(deviceId !== undefined && { deviceId }) };
   const content = row.content as Record<string, unknown>;
-  const say = (body: Record<string, unknown>) => client.send(as, row.roomId, "m.room.message", row.key, body);
+  const { sealed, wire } = row;
+  const transactionId = row.key;
+  if (wire) return client.send(as, row.roomId, { type: "m.room.encrypted", content: wire, transactionId });
+  const say = async (body: Record<string, unknown>) => {
+    if (!sealed) return client.send(as, row.roomId, { type: "m.room.message", content: body, transactionId });
+    const encrypted = await sealing.wireOf(row, body);
+    return client.send(as, row.roomId, { ...encrypted, transactionId });
+  };
   switch (row.kind) {
     case "join":
+      await sealing.prepare(row.sender);
       await client.join(as, row.roomId);
       return undefined;
     case "leave":
@@ -40,13 +57,18 @@ export async function sendRow(
       );
       return undefined;
     case "file":
-      return say(await uploadText(client, as, content));
+      return say(await uploadText(client, as, { content, sealed }));
     case "media":
-      return say(await uploadFiles(client, uploads, as, row));
+      return say(await uploadFiles(client, uploads, as, { row, sealed }));
     case "reaction":
       return react(client, as, row, content);
     case "withdrawal":
-      await withdraw(client, as, row.roomId, relatedEvent(content), row.key, reasonOf(content));
+      await withdraw(
+        client,
+        as,
+        { roomId: row.roomId, eventId: relatedEvent(content) },
+        { key: row.key, reason: reasonOf(content) },
+      );
       return undefined;
     case "message":
     case "draft":
@@ -59,7 +81,7 @@ const reasonOf = ({ reason }: Record<string, unknown>) => (typeof reason === "st
 
 /** The homeserver refuses an equal reaction a second time: it is there. */
 const react = (client: MatrixClient, as: Sender, row: OutboxDraft, content: Record<string, unknown>) =>
-  client.send(as, row.roomId, "m.reaction", row.key, content).catch((error: unknown) => {
+  client.send(as, row.roomId, { type: "m.reaction", content, transactionId: row.key }).catch((error: unknown) => {
     if (error instanceof HomeserverError && error.errcode === "M_DUPLICATE_ANNOTATION") return undefined;
     throw error;
   });

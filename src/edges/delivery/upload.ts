@@ -1,4 +1,5 @@
 import type { MatrixClient, Sender } from "../../adapters/matrix/client.ts";
+import { encryptFile, type FileKeys } from "../../adapters/matrix/encrypted-file.ts";
 import { fileContent, withUrls } from "../../adapters/matrix/file-content.ts";
 import { isShownTurn, shownTurnMark } from "../../adapters/matrix/shown-turn.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
@@ -12,31 +13,54 @@ export async function uploadFiles(
   client: MatrixClient,
   uploads: Uploads,
   as: Sender,
-  row: OutboxDraft,
+  { row, sealed }: { readonly row: OutboxDraft; readonly sealed: boolean },
 ): Promise<Record<string, unknown>> {
-  const urls: { file?: string; thumbnail?: string } = {};
-  for (const { part, name, contentType, content, url } of await uploads.of(row.key)) {
-    urls[part] = url ?? (await client.upload(as, Buffer.from(content ?? []), contentType, name));
-    if (url === null) await uploads.uploaded(row.key, part, urls[part]);
+  const found: { file?: Given; thumbnail?: Given } = {};
+  for (const { part, name, contentType, content, url, cipher } of await uploads.of(row.key)) {
+    if (url !== null) {
+      found[part] = { url, keys: cipher };
+      continue;
+    }
+    const given = await give(client, as, { name, contentType, bytes: Buffer.from(content ?? []) }, sealed);
+    await uploads.uploaded(row.key, part, given.url, given.keys);
+    found[part] = given;
   }
-  if (urls.file === undefined) throw new Error(`the file of outbox row ${row.key} is gone`);
-  return withUrls(row.content as Record<string, unknown>, { ...urls, file: urls.file });
+  if (found.file === undefined) throw new Error(`the file of outbox row ${row.key} is gone`);
+  return withUrls(row.content as Record<string, unknown>, { ...found, file: found.file });
+}
+
+interface Given {
+  readonly url: string;
+  readonly keys: FileKeys | null;
+}
+
+interface GivenFile {
+  readonly name: string;
+  readonly contentType: string;
+  readonly bytes: Buffer;
+}
+
+/** An encrypted file has neither a name nor a type that the homeserver could read. */
+async function give(client: MatrixClient, as: Sender, file: GivenFile, sealed: boolean): Promise<Given> {
+  if (!sealed) return { url: await client.upload(as, file.bytes, file.contentType, file.name), keys: null };
+  const { bytes, keys } = encryptFile(file.bytes);
+  return { url: await client.upload(as, bytes, "application/octet-stream", "file"), keys };
 }
 
 /** Uploads a long text, which stands in the row itself. */
 export async function uploadText(
   client: MatrixClient,
   as: Sender,
-  content: Readonly<Record<string, unknown>>,
+  { content, sealed }: { readonly content: Readonly<Record<string, unknown>>; readonly sealed: boolean },
 ): Promise<Record<string, unknown>> {
   const text = Buffer.from(String(content.text));
   const name = String(content.name);
   const contentType = "text/markdown";
-  const url = await client.upload(as, text, contentType, name);
+  const given = await give(client, as, { name, contentType, bytes: text }, sealed);
   const message = fileContent({
     file: { name, contentType, bytes: text.length },
     thread: (content.thread ?? undefined) as never,
     key: String(content["org.clevernet.key"]),
   });
-  return withUrls({ ...message, ...(isShownTurn(content) && shownTurnMark) }, { file: url });
+  return withUrls({ ...message, ...(isShownTurn(content) && shownTurnMark) }, { file: given });
 }

@@ -13,16 +13,23 @@ export const oneAtATime = async (dir: string, tell: (line: string) => void, work
   await mkdir(dir, { recursive: true }).catch((error: unknown) => {
     throw new UserError(`${dir} cannot be made (${messageOf(error)}). Let XDG_CACHE_HOME name a folder that can.`);
   });
-  const lock = join(dir, "demo.lock");
-  for (let told = false; !(await place(lock)); ) {
-    const holder = await readlink(lock).catch(() => "");
-    if (holder === "") continue;
-    if ((await commandLine(Number(holder))).includes("main.ts demo")) {
-      if (!told) tell(`waiting for process ${holder}, which starts or ends a demo ...`);
-      told = true;
+  let told = false;
+  await holding(join(dir, "demo.lock"), work, (holder) => {
+    if (!told) tell(`waiting for process ${holder}, which starts or ends a demo ...`);
+    told = true;
+  });
+};
+
+/** Does the work while this process holds the lock. `onWait` hears which process holds it, again and again. */
+const holding = async (lock: string, work: () => Promise<void>, onWait: (holder: string) => void): Promise<void> => {
+  while (!(await place(lock))) {
+    const holder = await holderOf(lock);
+    if (holder === undefined) continue;
+    if (await isDemo(holder)) {
+      onWait(holder);
       await systemClock.sleep(100);
     } else {
-      await rm(lock, { force: true });
+      await removeStale(lock, holder);
     }
   }
   try {
@@ -31,6 +38,19 @@ export const oneAtATime = async (dir: string, tell: (line: string) => void, work
     await rm(lock, { force: true });
   }
 };
+
+/**
+ * Removes the lock of a process that died. Only who holds a second lock may, and looks again: otherwise one could remove
+ * the lock that another has just put in its place.
+ */
+const removeStale = (lock: string, dead: string): Promise<void> =>
+  holding(
+    `${lock}.${dead}`,
+    async () => {
+      if ((await holderOf(lock)) === dead && !(await isDemo(dead))) await rm(lock, { force: true });
+    },
+    () => {},
+  );
 
 /** A link comes into being with its content, all at once; false where there is one. */
 const place = (lock: string): Promise<boolean> =>
@@ -41,3 +61,7 @@ const place = (lock: string): Promise<boolean> =>
       throw error;
     },
   );
+
+const holderOf = (lock: string): Promise<string | undefined> => readlink(lock).catch(() => undefined);
+
+const isDemo = async (pid: string): Promise<boolean> => (await commandLine(Number(pid))).includes("main.ts demo");

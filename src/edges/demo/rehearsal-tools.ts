@@ -31,6 +31,12 @@ export const usageLine = ({ name, description, parameters }: OfferedTool): strin
   return `- \`${[baseName(name), ...names].join(" ")}\`: ${description.split(/(?<=\.)\s/)[0]}`;
 };
 
+/** Text by which the rehearsal is asked to use a tool. */
+export const exampleOf = ({ name, parameters }: OfferedTool): string => {
+  const { required } = schemaOf.parse(parameters);
+  return ["use", baseName(name), ...required.map((parameter) => `${parameter}=…`)].join(" ");
+};
+
 /** A value as its JSON Schema wants it; text that does not fit stays text, so that the tool itself can say what is wrong. */
 const typed = (text: string, schema: unknown): unknown => {
   const { type, anyOf } = typesOf.parse(schema ?? {});
@@ -43,7 +49,7 @@ const typed = (text: string, schema: unknown): unknown => {
   }
 };
 
-const unquoted = (text: string): string => (/^(["'`]).*\1$/s.test(text) ? text.slice(1, -1) : text);
+export const unquoted = (text: string): string => (/^(["'`]).*\1$/s.test(text) ? text.slice(1, -1) : text);
 
 /** Reads `name=value other="more words"`; an unquoted value reaches to the next name. */
 export const readArguments = (text: string, tool: OfferedTool): Record<string, unknown> => {

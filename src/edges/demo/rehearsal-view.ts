@@ -3,12 +3,19 @@ import type { Element } from "../../base/lmml/element.ts";
 import { parse } from "../../base/lmml/parse.ts";
 import { render } from "../../base/lmml/render.ts";
 import { lastTextSpeaks } from "../../base/prompt/reminders.ts";
+import { unquoted } from "./rehearsal-tools.ts";
 
 export interface NewMessage {
   readonly sender: string;
   readonly body: string;
   /** The thread in which it stands. */
   readonly threadId: string | undefined;
+}
+
+/** Piece of work for a sub-agent. */
+export interface RehearsedErrand {
+  readonly subAgent: string;
+  readonly request: string;
 }
 
 /** Parts of the chat interface that a script must know. */
@@ -21,6 +28,10 @@ export interface RehearsalView {
   readonly calls: readonly { readonly name: string; readonly result: string }[];
   /** The agent speaks by the last text of its turn, not by a tool. */
   readonly textSpeaks: boolean;
+  /** Work that it is to do itself, in the place of a sub-agent. */
+  readonly errand: RehearsedErrand | undefined;
+  /** Work that a person has given it a command to delegate. */
+  readonly toDelegate: RehearsedErrand | undefined;
 }
 
 /**
@@ -35,6 +46,9 @@ const within = (parents: readonly Element[], name: string): Element[] =>
   );
 
 const attribute = ({ attributes }: Element, name: string): string => String(attributes[name] ?? "");
+
+/** Users of the agent's own server are named by their localparts. */
+const fullName = (name: string, server = ""): string => (/[@:]/.test(name) ? name : `@${name}:${server}`);
 
 const contentOf = ({ children }: Element): string =>
   typeof children === "string" ? children : children.map(render).join("\n");
@@ -51,17 +65,18 @@ export const readPrompt = (messages: readonly Message[]): Element[] =>
   messages
     .filter(({ role }) => role === "user")
     .flatMap(({ content }) => [
-      ...content.matchAll(/^<(chatInterface|chatSystem|window)\b(?:[^>]*\/>|[\s\S]*?^<\/\1>)/gm),
+      ...content.matchAll(/^<(chatInterface|chatSystem|log|window)\b(?:[^>]*\/>|[\s\S]*?^<\/\1>)/gm),
     ])
     .map(([text]) => parse(text));
 
 /** Reads what an agent is shown in a request; undefined where it holds no chat interface. */
 export const readView = (messages: readonly Message[]): RehearsalView | undefined => {
-  const interfaces = readPrompt(messages).filter(({ name }) => name === "chatInterface");
+  const roots = readPrompt(messages);
+  const interfaces = roots.filter(({ name }) => name === "chatInterface");
   if (interfaces.length === 0) return undefined;
-  const systems = within(interfaces, "chatSystem");
-  const self = systems[0] ? attribute(systems[0], "loggedInAs") : "";
-  const rooms = within(systems, "room");
+  const systems = [...roots.filter(({ name }) => name === "chatSystem"), ...within(interfaces, "chatSystem")];
+  const [self, server] = ["loggedInAs", "systemId"].map((name) => (systems[0] ? attribute(systems[0], name) : ""));
+  const rooms = within([...interfaces, ...within(interfaces, "chatSystem")], "room");
   const turn = within(
     rooms.filter((room) => attribute(room, "roomId") === "ephemeris"),
     "newEvents",
@@ -72,18 +87,48 @@ export const readView = (messages: readonly Message[]): RehearsalView | undefine
   const [first] = atHome ? [] : rooms;
   const roomId = first && attribute(first, "roomId") !== "ephemeris" ? attribute(first, "roomId") : undefined;
   const own = rooms.filter((room) => attribute(room, "roomId") === roomId);
+  const newMessages = within(within(own, "newEvents"), "message")
+    .filter((message) => attribute(message, "sender") !== self && message.attributes.sent === undefined)
+    .map((message) => ({
+      sender: fullName(attribute(message, "sender"), server),
+      body: contentOf(message),
+      threadId: attribute(message, "threadId") || undefined,
+    }));
+  // Only a sub-agent has events in no room: the call by which it was delegated to, and its own calls.
+  const work = within(interfaces, "newEvents");
+  const [delegation] = within(work, "functionCall");
   return {
     roomId,
-    newMessages: within(within(own, "newEvents"), "message")
-      .filter((message) => attribute(message, "sender") !== self)
-      .map((message) => ({
-        sender: attribute(message, "sender"),
-        body: contentOf(message),
-        threadId: attribute(message, "threadId") || undefined,
-      })),
-    calls: [...shownCalls(turn), ...sentCalls(messages)],
-    textSpeaks: within(interfaces, "systemReminder").some((reminder) => contentOf(reminder) === lastTextSpeaks),
+    newMessages,
+    calls: [...(delegation ? shownCalls(work).slice(1) : shownCalls(turn)), ...sentCalls(messages)],
+    textSpeaks: within([...interfaces, ...systems], "systemReminder").some(
+      (reminder) => contentOf(reminder) === lastTextSpeaks,
+    ),
+    errand: delegation && {
+      subAgent: parameterOf(delegation, "subAgent"),
+      request: parameterOf(delegation, "request"),
+    },
+    toDelegate: commandToDelegate(within(turn, "systemEvent").map(contentOf), newMessages),
   };
+};
+
+const parameterOf = (call: Element, name: string): string =>
+  within([call], "parameter")
+    .filter((parameter) => attribute(parameter, "name") === name)
+    .map(contentOf)
+    .join("");
+
+/** Reads what the agent is told of a command to delegate, and the command itself. */
+const commandToDelegate = (
+  notes: readonly string[],
+  newMessages: readonly NewMessage[],
+): RehearsedErrand | undefined => {
+  const [, subAgent] = /call the function delegate for the sub-agent (\S+) with/.exec(notes.at(-1) ?? "") ?? [];
+  if (subAgent === undefined) return undefined;
+  const command = newMessages.findLast(({ body }) => /\bdelegate\b/i.test(body) && body.includes(subAgent));
+  const behind = command?.body.replace(/^.*?\bdelegate\b/is, "") ?? "";
+  const request = behind.slice(behind.indexOf(subAgent) + subAgent.length).replace(/^["']/, "");
+  return { subAgent, request: unquoted(request.trim()) };
 };
 
 const resultOf = (result: Element | undefined): string =>
@@ -109,3 +154,9 @@ const sentCalls = (messages: readonly Message[]): RehearsalView["calls"] =>
       return { name: call.function.name, result: resultOf(answer && parse(answer.content)) };
     });
   });
+
+/** Reads what a submodel is asked: a question about a text; undefined where that is not what stands there. */
+export const readQuestion = (message: string): { readonly question: string; readonly text: string } | undefined => {
+  const [, content, question] = /^(<content\b.*<\/content>)\s*The question: (.*)$/s.exec(message) ?? [];
+  return content === undefined || question === undefined ? undefined : { question, text: contentOf(parse(content)) };
+};

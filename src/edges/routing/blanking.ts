@@ -3,12 +3,12 @@ import { giveWay } from "../../base/lib/clock.ts";
 import { digest, HOME, type RoomId, type UserId } from "../../base/lib/ids.ts";
 import { isObject } from "../../base/lib/json.ts";
 import { blank, Repeats } from "../../base/lib/repeats.ts";
-import { formatPath } from "../../domain/files/path.ts";
 import type { Events } from "../../domain/tables/events.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Piece, RedactionMark, RedactionMarks, Witness } from "../../domain/tables/redaction-marks.ts";
 import type { WrittenFiles } from "../../domain/tables/written-files.ts";
 import { blankedJson } from "../../engine/sight/blanked.ts";
+import { blankFileTexts, FileNames } from "./file-blanking.ts";
 import { takeBack, takenBackBecause } from "./redactions.ts";
 
 export interface BlankingParts {
@@ -32,16 +32,47 @@ const roomsMost = 200;
 
 /**
  * Blanks what agents have made of a redacted event: each text that repeats its words, in whatever turns may have seen
- * it. What they have said stays in its room, and is blanked where agents are shown it. Safe to repeat.
+ * it. What they have said stays in its room, and is blanked where agents are shown it; whoever may have read it there,
+ * or in a file, is looked through as well. Safe to repeat.
  */
 export async function blankRepetitions(mark: RedactionMark, parts: BlankingParts): Promise<Pass> {
   const { events, marks } = parts;
-  const repeats = new Repeats([{ salt: mark.eventId, prints: mark.prints }]);
   // Again, for what did not see the redaction and was written after it.
   const { shown } = await events.redact(mark.eventId);
+  const outbox = shown.map(takeBack);
+  let blanked = false;
+  for (let next = mark; ; ) {
+    const looked = await blankOnce(next, parts);
+    outbox.push(...looked.outbox);
+    blanked ||= looked.blanked || looked.reached.size > 0;
+    const fresh = [...looked.reached].filter((place) => !next.places.includes(place));
+    if (fresh.length === 0) {
+      await looked.names.blank();
+      if (blanked) await marks.emptyRenders(looked.witnesses.map(({ id }) => id));
+      return { open: looked.witnesses.filter(({ open }) => open).map(({ id }) => id), outbox };
+    }
+    await marks.spread(mark, fresh);
+    next = { ...next, places: [...next.places, ...fresh] };
+  }
+}
+
+interface Looked {
+  readonly witnesses: readonly Witness[];
+  readonly outbox: readonly OutboxDraft[];
+  readonly blanked: boolean;
+  /** Places in which what agents said or wrote repeated the words. */
+  readonly reached: ReadonlySet<RoomId>;
+  readonly names: FileNames;
+}
+
+/** Looks through all that may have been made from what stands in the places known so far. */
+async function blankOnce(mark: RedactionMark, parts: BlankingParts): Promise<Looked> {
+  const { marks, files } = parts;
+  const repeats = new Repeats([{ salt: mark.eventId, prints: mark.prints }]);
   const witnesses = await marks.witnesses(mark);
   const ids = witnesses.map(({ id }) => id);
-  const outbox = shown.map(takeBack);
+  const outbox: OutboxDraft[] = [];
+  const reached = new Set<RoomId>();
   let blanked = false;
   const blankAll = async (pieces: readonly Piece[]): Promise<void> => {
     const changed: Piece[] = [];
@@ -53,19 +84,22 @@ export async function blankRepetitions(mark: RedactionMark, parts: BlankingParts
     if (changed.length === 0) return;
     await marks.blank(changed);
     outbox.push(...changed.flatMap(takenBackFor));
+    for (const { kind, texts } of changed) if (kind === "events") reached.add(texts.roomId as RoomId);
     blanked = true;
   };
   for (let from = 0; from < ids.length; from += turnsAtOnce)
     await blankAll(await marks.made(ids.slice(from, from + turnsAtOnce)));
-  await blankAll(await marks.around(mark, whereabouts(mark, witnesses)));
-  blanked = (await blankFiles(mark, ids, repeats, parts)) || blanked;
-  if (blanked) await marks.emptyRenders(ids);
-  return { open: witnesses.filter(({ open }) => open).map(({ id }) => id), outbox };
+  const heardIn = await marks.heardIn(mark, ids);
+  await blankAll(await marks.around(mark, whereabouts(mark, witnesses, heardIn)));
+  const search = { mark, turnIds: ids, repeats, files };
+  const names = await FileNames.find(search);
+  for (const place of [...(await blankFileTexts(search)), ...names.places]) reached.add(place);
+  return { witnesses, outbox, blanked, reached, names };
 }
 
-const whereabouts = ({ roomId }: RedactionMark, witnesses: readonly Witness[]) => ({
+const whereabouts = ({ places }: RedactionMark, witnesses: readonly Witness[], heardIn: readonly RoomId[]) => ({
   agents: [...new Set(witnesses.map(({ agent }) => agent))],
-  rooms: [...new Set([roomId, ...witnesses.map((witness) => witness.roomId)])]
+  rooms: [...new Set([...places, ...witnesses.map(({ roomId }) => roomId), ...heardIn])]
     .filter((id) => id !== HOME)
     .slice(0, roomsMost),
 });
@@ -81,8 +115,8 @@ function blankedPiece(piece: Piece, repeats: Repeats): Piece | undefined {
     case "thoughts":
       return typeof texts.text === "string" && repeats.in(texts.text) ? piece : undefined;
     case "events": {
-      const content = blankedMessage(texts, repeats);
-      return content && { ...piece, texts: content };
+      const content = blankedMessage(texts.content as Content, repeats);
+      return content && { ...piece, texts: { ...texts, content } };
     }
     default: {
       const changed = Object.entries(texts).flatMap(([name, value]) => {
@@ -94,12 +128,22 @@ function blankedPiece(piece: Piece, repeats: Repeats): Piece | undefined {
   }
 }
 
-/** Content of a message with its texts blanked, also of an edit; what it is and belongs to stays. */
-function blankedMessage(content: Piece["texts"], repeats: Repeats): Piece["texts"] | undefined {
-  const { body, format: _, formatted_body: __, "m.new_content": edit, ...rest } = content;
-  const newContent = isObject(edit) ? blankedMessage(edit as Piece["texts"], repeats) : undefined;
-  if (!newContent && !(typeof body === "string" && repeats.in(body))) return undefined;
-  return { ...rest, body: blank, ...(edit !== undefined && { "m.new_content": (newContent ?? edit) as Json }) };
+type Content = Piece["texts"];
+
+/** Content of a message or a reaction with its texts blanked, also of an edit; what it is and belongs to stays. */
+function blankedMessage(content: Content, repeats: Repeats): Content | undefined {
+  const { format: _, formatted_body: __, ...plain } = content;
+  const { body, filename, "m.new_content": edit } = content;
+  const relation = content["m.relates_to"] as Content | undefined;
+  const repeatsIt = (text: unknown) => typeof text === "string" && repeats.in(text);
+  const newContent = isObject(edit) ? blankedMessage(edit as Content, repeats) : undefined;
+  const blanked: Content = {
+    ...((newContent || repeatsIt(body)) && { body: blank }),
+    ...(newContent && { "m.new_content": newContent as Json }),
+    ...(repeatsIt(filename) && { filename: blank }),
+    ...(isObject(relation) && repeatsIt(relation.key) && { "m.relates_to": { ...relation, key: blank } as Json }),
+  };
+  return Object.keys(blanked).length > 0 ? { ...plain, ...blanked } : undefined;
 }
 
 /** Takes messages back that showed it: of the thoughts room, and attachments that show a turn. */
@@ -109,27 +153,4 @@ function takenBackFor({ id, kind, texts }: Piece): OutboxDraft[] {
   if (kind !== "thoughts") return [];
   const content = { "m.relates_to": { event_id: id }, reason: takenBackBecause };
   return [{ key: digest("taken back", id), ...place, kind: "withdrawal", content }];
-}
-
-/** Returns whether something was blanked: lines of texts that these turns have written, and that were not there before. */
-async function blankFiles(
-  mark: RedactionMark,
-  turnIds: readonly number[],
-  repeats: Repeats,
-  { files }: BlankingParts,
-): Promise<boolean> {
-  let keys: readonly string[] | undefined;
-  let blanked = false;
-  for (const file of await files.since(mark)) {
-    await giveWay();
-    const found = await files.read(file, mark);
-    if (!found || !repeats.in(found.text)) continue;
-    const text = repeats.blankLines(found.text, new Set(found.before.split(/\r\n|[\r\n]/)));
-    if (text === found.text) continue;
-    keys ??= await files.writes(turnIds);
-    if (!file.said && !keys.some((key) => digest(key, formatPath(file)) === file.writeKey)) continue;
-    await files.replace(file, text);
-    blanked = true;
-  }
-  return blanked;
 }

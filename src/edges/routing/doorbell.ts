@@ -6,6 +6,15 @@ import { isObject } from "../../base/lib/json.ts";
 import type { Log } from "../../base/lib/log.ts";
 import type { SoleBridge } from "./sole-bridge.ts";
 
+interface DoorbellParts {
+  readonly client: MatrixClient;
+  readonly sole: Pick<SoleBridge, "ask">;
+  readonly notifier: Notifier;
+  readonly serverName: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
 const eventType = "org.clevernet.doorbell";
 /** Without an echo within this time the homeserver does not push, and is asked again. */
 const patienceMs = 8_000;
@@ -26,14 +35,7 @@ export class Doorbell {
   #heard = Promise.withResolvers<void>();
   #ringing = false;
 
-  constructor(
-    client: MatrixClient,
-    sole: Pick<SoleBridge, "ask">,
-    notifier: Notifier,
-    serverName: string,
-    clock: Clock,
-    log: Log,
-  ) {
+  constructor({ client, sole, notifier, serverName, clock, log }: DoorbellParts) {
     this.#client = client;
     this.#sole = sole;
     this.#notifier = notifier;
@@ -78,7 +80,7 @@ export class Doorbell {
       const rung = { at: this.#clock.now().getTime() };
       const room = { preset: "private_chat", name: "Clevernet's doorbell" };
       const roomId = await this.#client.ownRoom("clevernet_doorbell", this.#serverName, room);
-      await this.#client.sendState(bot, roomId, eventType, "", rung);
+      await this.#client.sendState(bot, roomId, { type: eventType, stateKey: "", content: rung });
       return true;
     } catch (error) {
       this.#log.info(`the doorbell could not be rung: ${messageOf(error)}`);

@@ -1,9 +1,18 @@
+import { readMessage } from "../../adapters/matrix/message.ts";
 import { isObject } from "../../base/lib/json.ts";
+import type { Effects } from "../../domain/tables/effects.ts";
 import type { Events, StoredEvent } from "../../domain/tables/events.ts";
 
-/** Gives a message the text of its newest edit. Only edits by the sender of what they edit count. */
-export async function applyEdits(events: Events, original: StoredEvent): Promise<void> {
-  const content = (await events.editOf(original))?.content["m.new_content"];
+/**
+ * Gives a message the text of its newest edit. Only edits by the sender of what they edit count.
+ * @param now the edit that is judged now: where it came encrypted, its text is not stored yet
+ */
+export async function applyEdits(events: Events, original: StoredEvent, now?: StoredEvent): Promise<void> {
+  const known = await events.editOf(original);
+  const isRead = now?.encrypted && isEditOf(now, original) && now.position >= (known?.position ?? 0);
+  // Of a redacted one there is no ciphertext any more.
+  const isNewest = isRead && (await events.find(now.eventId))?.content.ciphertext !== undefined;
+  const content = (isNewest ? now : known)?.content["m.new_content"];
   if (!isObject(content)) return;
   // Where the message stands (thread, reply) is the original's business.
   const relation = original.content["m.relates_to"];
@@ -23,3 +32,12 @@ export async function takeBackEdit(events: Events, edit: StoredEvent): Promise<S
   await applyEdits(events, original);
   return original;
 }
+
+/** Judges what was said before the agent came, where it could be read only later. */
+export async function judgePast(event: StoredEvent, events: Events): Promise<Pick<Effects, "shownChars">> {
+  const original = event.replaces === null ? undefined : await events.find(event.replaces);
+  if (original) await applyEdits(events, original, event);
+  return readMessage(event) && event.replaces === null ? { shownChars: lengthOf(event) } : {};
+}
+
+export const lengthOf = ({ content: { body } }: StoredEvent): number => (typeof body === "string" ? body.length : 0);

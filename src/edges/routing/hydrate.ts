@@ -13,39 +13,51 @@ const pastEvents = 50;
 /** Pages in which the join is looked for. */
 const pagesAtMost = 30;
 
+interface HydrateServices {
+  readonly client: MatrixClient;
+  readonly events: Events;
+  readonly rooms: Rooms;
+  readonly kindOf: KindOf;
+  /** True if agents are shown nothing of what the user has said. */
+  readonly ignores: (userId: UserId) => Promise<boolean>;
+}
+
 /**
  * Reads what was before us when an agent joins a room: its state, and the end of its history. The homeserver pushes
  * only what happens from then on. Safe to repeat; throws when the homeserver does not answer.
  */
 export async function hydrate(
-  client: MatrixClient,
-  database: { events: Events; rooms: Rooms },
+  { client, events, rooms, kindOf, ignores }: HydrateServices,
   join: StoredEvent,
   agent: UserId,
-  kindOf: KindOf,
-  ignores: (userId: UserId) => Promise<boolean>,
 ): Promise<void> {
   const as = { userId: agent };
   const [state, past] = await Promise.all([client.roomState(as, join.roomId), readPast(client, agent, join)]);
   const read = (values: readonly unknown[]) => readEvents(join.roomId, values);
-  const before = read(past).filter((event) => event.type === "m.room.message" && event.content.body !== undefined);
+  const before = read(past).filter(
+    (event) => (event.type === "m.room.message" && event.content.body !== undefined) || isSealed(event),
+  );
   const ignored = await Promise.all(before.map((event) => ignores(event.sender)));
   const shown = before.filter((_, index) => !ignored[index]);
-  const floor = await database.events.positionBefore(join.roomId, join.position);
+  const floor = await events.positionBefore(join.roomId, join.position);
   const step = (join.position - floor) / (shown.length + 1);
   const placed = shown.toReversed().map((event, index) => asIncoming(event, floor + step * (index + 1)));
-  await database.events.store(placed, "history");
-  await database.rooms.markAsHistory(
+  await events.store(placed, "history");
+  await rooms.markAsHistory(
     join.roomId,
-    placed.map((event) => event.eventId),
+    placed.filter((event) => !isSealed(event)).map((event) => event.eventId),
   );
   for (const original of new Set(placed.flatMap(({ replaces }) => replaces ?? []))) {
-    const message = await database.events.find(original);
-    if (message) await applyEdits(database.events, message);
+    const message = await events.find(original);
+    if (message) await applyEdits(events, message);
   }
   // Last, because it makes the agent a member: from then on there is nothing left to read.
-  await database.rooms.adopt(join.roomId, snapshotOf(join.roomId, state, kindOf), join.position);
+  await rooms.adopt(join.roomId, snapshotOf(join.roomId, state, kindOf), join.position);
 }
+
+/** Read by whoever routes it. */
+const isSealed = ({ type, content }: { readonly type: string; readonly content: unknown }): boolean =>
+  type === "m.room.encrypted" && isObject(content) && content.ciphertext !== undefined;
 
 /** A room's state as the homeserver gives it, as one snapshot. */
 export const snapshotOf = (roomId: RoomId, state: readonly unknown[], kindOf: KindOf): RoomSnapshot =>

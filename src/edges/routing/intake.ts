@@ -1,5 +1,5 @@
-import { type Database, hasty } from "../../adapters/database/connection.ts";
-import { type ClientEvent, readEvent } from "../../adapters/matrix/events.ts";
+import { type Database, hasty, type Json } from "../../adapters/database/connection.ts";
+import { type ClientEvent, isUnreadable, readEvent, remainsOf } from "../../adapters/matrix/events.ts";
 import { editTarget } from "../../adapters/matrix/message.ts";
 import { messageOf, UserError } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
@@ -29,7 +29,10 @@ export class Intake {
     this.#tellOperators = tellOperators;
   }
 
-  /** Stores the events of a transaction; what cannot be stored as it is goes into quarantine. Rejects if the database does. */
+  /**
+   * Stores the events of a transaction; what cannot be stored as it is goes into quarantine, and of a message remains that
+   * it came. Rejects if the database does.
+   */
   async take(values: readonly unknown[]): Promise<void> {
     const incoming: IncomingEvent[] = [];
     const misfits: Misfit[] = [];
@@ -37,6 +40,7 @@ export class Intake {
       const read = readEvent(value);
       if (read.ok) incoming.push(asIncoming(read.event));
       else misfits.push(misfit(textOf(value), read.reason));
+      if (!read.ok && read.remains) incoming.push(asIncoming(read.remains));
     }
     if (misfits.length > 0) {
       await this.#quarantine(misfits);
@@ -53,7 +57,9 @@ export class Intake {
       const [first, ...others] = incoming;
       if (first && others.length === 0) {
         await this.#quarantine([misfit(JSON.stringify(first), messageOf(error))]);
-        return [];
+        const content = first.content as Record<string, unknown>;
+        if (first.type !== "m.room.message" || first.stateKey !== undefined || isUnreadable(content)) return [];
+        return this.#store([{ ...first, content: remainsOf(content) as Json, replaces: undefined }]);
       }
       const fresh: Fresh[] = [];
       for (const event of incoming) fresh.push(...(await this.#store([event])));

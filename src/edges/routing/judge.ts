@@ -1,6 +1,7 @@
 import { isDraft } from "../../adapters/matrix/draft.ts";
+import { isUnreadable } from "../../adapters/matrix/events.ts";
 import { agentName, type Message, readMessage } from "../../adapters/matrix/message.ts";
-import { digest, type EventId, type UserId } from "../../base/lib/ids.ts";
+import { digest, type UserId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import type { Agent, AgentDirectory } from "../../domain/agents/agent.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
@@ -14,17 +15,19 @@ import { isCard } from "../../engine/operations/approval-card.ts";
 import type { Approvals } from "../../engine/operations/approvals.ts";
 import type { Scene, Sensor } from "../../engine/operations/sensor.ts";
 import { isAmongAgents, mediaOf } from "./carried.ts";
+import { causeOf, keyOf } from "./cause.ts";
 import { refuseFlood } from "./command-flood.ts";
 import { judgeDraft } from "./drafts.ts";
-import { applyEdits, isEditOf } from "./edits.ts";
-import { refusePlainText, tellOnJoin } from "./encrypted.ts";
-import { comesTooLate, unsaid } from "./late.ts";
+import { applyEdits, isEditOf, judgePast, lengthOf } from "./edits.ts";
+import { isServed, refusePlainText, tellOnJoin } from "./encrypted.ts";
+import { Latecomers, type LatecomersParts } from "./late.ts";
 import { answerMembership, approachOf, type Bot } from "./membership.ts";
 import { cannotRead, closedDoor, pausedNotice, tooFast } from "./notices.ts";
 import { isShownState, project } from "./project.ts";
 import type { Reactions } from "./reactions.ts";
 import { redact, redactLate } from "./redactions.ts";
 import type { Throttle } from "./throttle.ts";
+import { type Teller, tellUnreadable } from "./unreadable.ts";
 
 interface CommandHandler {
   /** True if a human's own message with this body may be a command. */
@@ -38,7 +41,7 @@ interface CommandHandler {
   }): Promise<Pick<Effects, "outbox" | "unsaid" | "wakes" | "operation"> | undefined>;
 }
 
-export interface JudgeParts {
+export interface JudgeParts extends LatecomersParts {
   readonly events: Events;
   readonly rooms: Rooms;
   readonly outbox: Outbox;
@@ -55,19 +58,14 @@ export interface JudgeParts {
   readonly log: Log;
 }
 
-/** For whom a wake acts, and which chain of agent turns it belongs to. */
-interface Cause {
-  readonly requester: UserId | undefined;
-  readonly chain: string;
-  readonly byAgent: boolean;
-}
-
 /** Decides what follows from an event: what it changes in what we know, who wakes for it, and what is said at once. */
 export class Judge {
   readonly #parts: JudgeParts;
+  readonly #latecomers: Latecomers;
 
   constructor(parts: JudgeParts) {
     this.#parts = parts;
+    this.#latecomers = new Latecomers(parts);
   }
 
   readonly kindOf = (userId: UserId): "human" | "agent" | "bot" => {
@@ -85,15 +83,20 @@ export class Judge {
     return this.#parts.commands.isOne(body) && this.kindOf(sender) === "human";
   }
 
+  /** Reads the event's room before it is routed, where that is needed; see `Latecomers`. */
+  readRoom(event: StoredEvent, room: RoomContext): Promise<boolean> {
+    return this.#latecomers.readRoom(event, room);
+  }
+
   /** `room` is what is known of the event's room before it. */
   async judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
-    const effects = await unsaid(event, await this.#judge(event, room), this.#parts.outbox);
+    const effects = await this.#latecomers.unsaid(event, await this.#judge(event, room));
     const echoOf = this.kindOf(event.sender) === "human" ? undefined : keyOf(event);
     return echoOf === undefined ? effects : { ...effects, echoOf };
   }
 
   async #judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
-    if (event.source === "history") return event.replaces === null ? { shownChars: lengthOf(event) } : {};
+    if (event.source === "history") return judgePast(event, this.#parts.events);
     const projected = project(event, this.kindOf);
     if (says(event) && (await this.ignores(event.sender))) return projected;
     if (room.kind === "thoughts") return { ...projected, outbox: await answerMembership(event, room, this.#parts) };
@@ -116,9 +119,9 @@ export class Judge {
       case "m.room.encryption":
         // Anybody may send what has only the name of a state event.
         if (projected.state === undefined) return {};
-        return { ...projected, outbox: cannotRead(await this.#agentsIn(room), event) };
+        return { ...projected, outbox: isServed(room, event) ? [] : cannotRead(await this.#oursIn(room), event) };
       case "m.room.encrypted":
-        return { ...projected, outbox: cannotRead(await this.#agentsIn(room), event) };
+        return { ...projected, outbox: isServed(room) ? [] : cannotRead(await this.#oursIn(room), event) };
       default:
         return { ...projected, ...(isShownState(event.type) && event.stateKey !== null && { shownChars: 0 }) };
     }
@@ -129,13 +132,17 @@ export class Judge {
     if (!message) return {};
     const { approvals, events } = this.#parts;
     const sender = this.kindOf(event.sender);
+    if (isUnreadable(event.content)) {
+      const meant = () => this.#addressees(event, message, room);
+      return { outbox: sender === "human" ? await tellUnreadable(event, room, meant, this.#parts) : [] };
+    }
     // Edits and redactions may come before what they are about.
     if (event.overtaken) await redactLate(event, room, { approvals, events, kindOf: this.kindOf });
     if (sender === "agent" && isDraft(event.content)) return judgeDraft(event, events);
     if (message.replaces !== undefined) {
       // An edit cannot be edited.
       const original = await events.find(message.replaces);
-      if (original?.replaces === null) await applyEdits(events, original);
+      if (original?.replaces === null) await applyEdits(events, original, event);
       if (original && isEditOf(event, original)) await approvals.withdraw(original.eventId, "edited");
       return {};
     }
@@ -146,7 +153,7 @@ export class Judge {
       ...(media && { media }),
     };
     if (sender === "bot" || message.msgtype === "m.notice") return effects;
-    if (room.state["m.room.encryption"]) {
+    if (room.state["m.room.encryption"] && !isServed(room)) {
       const meant = () => this.#addressees(event, message, room);
       return { ...effects, outbox: sender === "human" ? await refusePlainText(event, meant, this.#parts) : [] };
     }
@@ -168,7 +175,7 @@ export class Judge {
     if (room.kind === "control") return effects;
     const meant = await this.#whoIsMeant(event, message, room, agentsHere);
     if (meant.length === 0) return effects;
-    const cause = await this.#causeOf(event);
+    const cause = await causeOf(event, sender === "human", this.#parts);
     if (!cause) return effects;
     if (cause.requester === undefined || !includesLevel(await this.#parts.rights.of(cause.requester), "chat")) {
       if (cause.byAgent) return effects;
@@ -211,25 +218,9 @@ export class Judge {
     return { outbox: agent && admission === "told" ? tooFast(agent, event) : [] };
   }
 
-  /** A human's message begins a chain; an agent's goes on with the one its turn belongs to. */
-  async #causeOf(event: StoredEvent): Promise<Cause | undefined> {
-    if (this.kindOf(event.sender) === "human") return { requester: event.sender, chain: event.eventId, byAgent: false };
-    const key = keyOf(event);
-    const origin = key === undefined ? undefined : await this.#parts.outbox.originOf(key, event.sender);
-    if (!origin?.chain) return undefined;
-    const root = await this.#parts.events.find(origin.chain as EventId);
-    const requester = root?.sender ?? origin.requester ?? (await this.#ownerOf(event.sender));
-    return { requester, chain: origin.chain, byAgent: true };
-  }
-
-  async #ownerOf(userId: UserId): Promise<UserId | undefined> {
-    const name = agentName(userId, this.#parts.serverName);
-    return name && (await this.#parts.directory.find(name))?.owner;
-  }
-
   async #whoIsMeant(event: StoredEvent, message: Message, room: RoomContext, agentsHere: readonly Agent[]) {
     const meant: { agent: Agent; reason: WakeDraft["reason"] }[] = [];
-    const { events, sensors, log } = this.#parts;
+    const { events, log, sensors } = this.#parts;
     // A question that nobody could answer is no sensor's failure: the event is judged again.
     const unanswered = new Set<unknown>();
     const ask = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
@@ -239,7 +230,6 @@ export class Judge {
       });
     for (const agent of agentsHere) {
       if (agent.userId === event.sender) continue;
-      if (event.source === "sweep" && (await comesTooLate(event, agent, room, events))) continue;
       const scene: Scene = {
         agent,
         event,
@@ -253,6 +243,7 @@ export class Judge {
         try {
           const observation = await sensor.notice?.(scene);
           if (!observation) continue;
+          if (await ask(this.#latecomers.comesTooLate(event, agent, room))) break;
           const noticed = { sensor: sensor.name, agent: agent.name, event: event.eventId };
           log.debug({ ...noticed, reason: observation.reason }, "an event concerns an agent");
           log.trace({ ...noticed, body: message.body }, "what was noticed");
@@ -268,10 +259,14 @@ export class Judge {
   }
 
   /** Those to whom a message is said; a command is answered by the bot, or by one agent. */
-  async #addressees(event: PendingEvent, message: Message, room: RoomContext): Promise<{ userId: UserId }[]> {
+  async #addressees(event: PendingEvent, message: Message, room: RoomContext): Promise<Teller[]> {
     const here = await this.#agentsIn(room);
     if (!this.isCommand(event)) return (await this.#whoIsMeant(event, message, room, here)).map(({ agent }) => agent);
     return room.botJoined ? [{ userId: this.#parts.botUserId }] : here.slice(0, 1);
+  }
+
+  async #oursIn(room: RoomContext): Promise<{ userId: UserId }[]> {
+    return [...(await this.#agentsIn(room)), ...(room.botJoined ? [{ userId: this.#parts.botUserId }] : [])];
   }
 
   async #agentsIn(room: RoomContext): Promise<Agent[]> {
@@ -285,10 +280,3 @@ export class Judge {
 
 /** Says something to those in the room: who comes and goes, and what is taken back, is known of the ignored as well. */
 const says = (event: StoredEvent): boolean => event.type !== "m.room.member" && event.type !== "m.room.redaction";
-
-/** Key of the outbox row that it was sent from, where it is ours. */
-const keyOf = ({ content: { "org.clevernet.key": key } }: StoredEvent): string | undefined =>
-  typeof key === "string" ? key : undefined;
-
-const lengthOf = (event: StoredEvent): number =>
-  typeof event.content.body === "string" ? event.content.body.length : 0;

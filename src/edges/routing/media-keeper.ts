@@ -2,12 +2,14 @@ import { readImage } from "../../adapters/images/image.ts";
 import { readAttachment } from "../../adapters/matrix/attachment.ts";
 import { HomeserverError, type MatrixClient } from "../../adapters/matrix/client.ts";
 import { download, TooLarge } from "../../adapters/matrix/download.ts";
+import { BadFile, decryptFile } from "../../adapters/matrix/encrypted-file.ts";
 import { messageOf } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
 import { contentOf, extensionOf } from "../../domain/files/content.ts";
 import { mediaName } from "../../domain/files/media-name.ts";
 import { strangers } from "../../domain/rights/trust.ts";
 import type { Media, ToFetch } from "../../domain/tables/media.ts";
+import type { Uploads } from "../../domain/tables/uploads.ts";
 import type { Mind } from "../../engine/turn/mind.ts";
 
 const megabyte = 1_048_576;
@@ -20,9 +22,9 @@ const attemptsMost = 10;
 /** For what a process left behind that died, and for what another one could not tell us of. */
 const passEveryMs = 60_000;
 
-export interface MediaKeeperParts
-  extends Pick<Mind, "media" | "uploads" | "files" | "botUserId" | "rights" | "clock" | "log"> {
+export interface MediaKeeperParts extends Pick<Mind, "media" | "files" | "botUserId" | "rights" | "clock" | "log"> {
   readonly client: Pick<MatrixClient, "access">;
+  readonly uploads: Pick<Uploads, "forgetOld">;
   /** Larger files are not taken. */
   readonly maxMegabytes: number;
 }
@@ -108,7 +110,8 @@ export class MediaKeeper {
     const attachment = readAttachment({ type, content });
     if (attachment?.url === undefined) return { state: "missing", reason: "it was taken away" };
     const limits = { ms: fetchMs, bytes: maxMegabytes * megabyte };
-    const bytes = await download(client.access, attachment.url, limits, this.#stopped.signal);
+    const given = await download(client.access, attachment.url, limits, this.#stopped.signal);
+    const bytes = attachment.keys ? decryptFile(given, attachment.keys) : given;
     const found = await contentOf(attachment.name, bytes);
     const image = found.contentType.startsWith("image/") ? await readImage(bytes) : undefined;
     const path = `/${roomId}/media/${mediaName(attachment.name, eventId, extensionOf(attachment.name, found))}`;
@@ -138,7 +141,7 @@ export class MediaKeeper {
 
 /** Why a file will not come; undefined: it may, later. */
 const refusal = (error: unknown, attempts: number): string | undefined => {
-  if (error instanceof TooLarge) return error.message;
+  if (error instanceof TooLarge || error instanceof BadFile) return error.message;
   if (error instanceof HomeserverError && error.final) return `the homeserver does not give it: ${error.status}`;
   if (attempts < attemptsMost) return undefined;
   return error instanceof HomeserverError ? "the homeserver does not give it" : "it could not be read";

@@ -1,8 +1,11 @@
+import { inlineCode } from "../../adapters/matrix/markdown.ts";
 import { digest } from "../../base/lib/ids.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
+import { inPlainText } from "../../domain/speech/plain-text.ts";
 import { utter } from "../../domain/speech/utter.ts";
 import type { StoredEvent } from "../../domain/tables/events.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
+import type { SealedEvent } from "../../domain/tables/sealed-events.ts";
 
 const notice = (speaker: Pick<Agent, "userId">, { roomId }: StoredEvent, text: string, key: string): OutboxDraft[] =>
   utter({ sender: speaker.userId, roomId, text, notice: true, key });
@@ -36,22 +39,43 @@ export const pausedNotice = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
         digest("paused", agent.userId, event.roomId, agent.pausedAt.getTime()),
       );
 
-/** Says once in a room that the agents cannot read it. */
-export const cannotRead = (agents: readonly Agent[], event: StoredEvent): OutboxDraft[] =>
-  agents.flatMap((agent) =>
-    notice(
-      agent,
-      event,
-      "This room is encrypted, and I cannot read encrypted messages yet. Please talk to me in a room without encryption.",
-      digest("encrypted", agent.userId, event.roomId),
+/** Says once in a room that these of us can neither read it nor say anything else there. */
+export const cannotRead = (speakers: readonly Pick<Agent, "userId">[], event: StoredEvent): OutboxDraft[] =>
+  speakers.flatMap((speaker) =>
+    inPlainText(
+      notice(
+        speaker,
+        event,
+        "This room is encrypted in a way that I cannot read, and so I say nothing else here. Please talk to me in another room.",
+        digest("encrypted", speaker.userId, event.roomId),
+      ),
     ),
   );
 
-/** Says to a person why nothing follows from a message that they sent into an encrypted room without encryption. */
+/** Says to a person why nothing follows from a message in a room that those to whom it is said cannot write in. */
 export const plainTextNotice = (speaker: Pick<Agent, "userId">, event: StoredEvent): OutboxDraft[] =>
-  notice(
-    speaker,
-    event,
-    "Your message was not encrypted, and this room is. I do nothing with it, because I cannot answer in an encrypted room yet. Please talk to me in a room without encryption.",
-    digest("plain text", speaker.userId, event.eventId),
+  inPlainText(
+    notice(
+      speaker,
+      event,
+      "I do nothing with your message, because this room is encrypted in a way in which I cannot answer. Please talk to me in another room.",
+      digest("plain text", speaker.userId, event.eventId),
+    ),
   );
+
+/** Says once for a key that has not come what cannot be read, and why. */
+export const sealedNotice = ({ reason, roomId, sessionId, userId }: SealedEvent, event: StoredEvent): OutboxDraft[] => {
+  const speaker = { userId };
+  if (event.source === "history" || reason === "early")
+    return notice(
+      speaker,
+      event,
+      "I cannot read what was said here before I came, or before I got the device that I have now: it was not encrypted for it.",
+      digest("early", userId, roomId),
+    );
+  const withheld = /^withheld: (.*)$/s.exec(reason);
+  const text = withheld
+    ? `I cannot read a message of ${event.sender}: the client that sent it gives me no key. It says: ${inlineCode(withheld[1] ?? "")}`
+    : `I cannot read a message of ${event.sender}: its key has not reached me. I go on waiting for it; please write the message again.`;
+  return notice(speaker, event, text, digest("sealed", roomId, sessionId));
+};

@@ -14,6 +14,7 @@ import type { Rooms } from "../../domain/tables/rooms.ts";
 import { snapshotOf } from "./hydrate.ts";
 import { answerInvite } from "./invite.ts";
 import { MissedEvents } from "./missed.ts";
+import { readOnce } from "./read-once.ts";
 
 const everyMs = 15 * 60_000;
 /** A sweep that failed is made again after this. */
@@ -50,6 +51,8 @@ export interface ReconcilerParts {
 export class Reconciler {
   readonly #parts: ReconcilerParts;
   readonly #stopped = new AbortController();
+  /** Reads, once since the start, what this user of ours has missed in this room; see `readOnce`. */
+  readonly readMissed = readOnce((userId, roomId) => this.sweepUser(userId, roomId));
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #waiting: Promise<void> | undefined;

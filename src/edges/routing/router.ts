@@ -10,13 +10,14 @@ import { about, type Log } from "../../base/lib/log.ts";
 import { Mailbox } from "../../base/lib/mailbox.ts";
 import { type Effects, settle } from "../../domain/tables/effects.ts";
 import type { Events, PendingEvent } from "../../domain/tables/events.ts";
-import { type Fresh, pendingIn, type Waiting } from "../../domain/tables/pending.ts";
+import { beginCommand, type Fresh, leaveCommands, pendingIn, type Waiting } from "../../domain/tables/pending.ts";
 import type { RoomContext } from "../../domain/tables/room-context.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import { hydrate } from "./hydrate.ts";
 import type { Judge } from "./judge.ts";
 import { SetAside } from "./set-aside.ts";
 import { routeStates } from "./states.ts";
+import type { Opened, Unsealing } from "./unsealing.ts";
 
 const batch = 100;
 /** Time for which events behind a command wait for it. */
@@ -31,6 +32,7 @@ export interface RouterParts {
   readonly leases: Leases;
   readonly client: MatrixClient;
   readonly judge: Judge;
+  readonly unsealing: Pick<Unsealing, "open">;
   readonly serverName: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -38,6 +40,8 @@ export interface RouterParts {
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
   /** The row of the outbox with this key has come back as an event, and is marked as sent. */
   readonly onEcho: (key: string) => void;
+  /** An encrypted event waits for its key. */
+  readonly onSealed: () => void;
   /** A file waits to be fetched. */
   readonly onMedia: () => void;
   /** Something was redacted: its words may be repeated somewhere. */
@@ -67,6 +71,8 @@ export class Router {
   readonly #setAside: SetAside;
   /** Commands that take long, by `seq`. */
   readonly #underWay = new Map<number, Promise<void>>();
+  /** Commands that this process has begun, and that could not be routed. */
+  readonly #failed = new Set<number>();
   readonly #stopped = new AbortController();
   /** Rooms in which something waits for `release`. */
   #held: Set<RoomId> | undefined;
@@ -121,16 +127,28 @@ export class Router {
     this.#stopped.abort();
     await this.#mailbox.idle();
     await Promise.all(this.#underWay.values());
+    // Otherwise they wait until this process is known to be gone.
+    await this.#leaveFailed().catch(() => {});
   }
 
   #retryLater(roomId: RoomId, error: unknown): void {
     if (this.#stopped.signal.aborted) return;
     const { clock, log } = this.#parts;
     log.error({ err: error, room: roomId }, `routing failed and is tried again: ${messageOf(error)}`);
-    void clock.sleep(retryAfterMs, this.#stopped.signal).then(
-      () => this.route([roomId]),
-      () => {},
-    );
+    const again = async (): Promise<void> => {
+      await clock.sleep(retryAfterMs, this.#stopped.signal);
+      await this.#leaveFailed();
+      this.route([roomId]);
+    };
+    void again().catch((failure: unknown) => this.#retryLater(roomId, failure));
+  }
+
+  /** Commands that failed are left to whoever has their rooms by now. */
+  async #leaveFailed(): Promise<void> {
+    const { database, leases } = this.#parts;
+    const failed = [...this.#failed];
+    if (failed.length > 0) await leaveCommands(database, failed, leases.session);
+    for (const seq of failed) this.#failed.delete(seq);
   }
 
   #take(roomIds: readonly RoomId[]): void {
@@ -144,8 +162,9 @@ export class Router {
 
   async #routeRoom(roomId: RoomId, given?: readonly Waiting[]): Promise<void> {
     const { database, judge, leases, rooms } = this.#parts;
+    const elsewhere: number[] = [];
     for (let more = given; ; more = undefined) {
-      const waiting = more ?? (await pendingIn(database, roomId, batch, [...this.#underWay.keys()]));
+      const waiting = more ?? (await pendingIn(database, roomId, batch, [...this.#underWay.keys(), ...elsewhere]));
       let room = waiting[0]?.room;
       for (let next = 0; next < waiting.length; ) {
         if (this.#held) return void this.#held.add(roomId);
@@ -154,7 +173,8 @@ export class Router {
         // Of rooms of the bridge's own each join is heard of.
         const states = room.kind === "chat" ? await routeStates(database, judge, waiting.slice(next), room) : 0;
         const event = waiting[next];
-        if (states === 0 && event) await this.#routeEvent(event, room);
+        if (states === 0 && event && (await judge.readRoom(event, room))) return this.#routeRoom(roomId);
+        if (states === 0 && event && !(await this.#routeEvent(event, room))) elsewhere.push(event.seq);
         // Only state changes what is known of a room.
         if (event?.stateKey !== null) room = null;
         next += Math.max(1, states);
@@ -163,9 +183,26 @@ export class Router {
     }
   }
 
-  async #routeEvent(event: PendingEvent, room: RoomContext): Promise<void> {
-    const settled = this.#settle(event, room);
-    await (this.#parts.judge.isCommand(event) ? this.#awaitSome(event, settled) : settled);
+  /** Returns false where another process carries out the command; it is looked for again when that one is gone. */
+  async #routeEvent(event: PendingEvent, room: RoomContext): Promise<boolean> {
+    const { database, judge, leases, unsealing } = this.#parts;
+    const opened = await unsealing.open(event, room);
+    const isCommand = judge.isCommand(opened.event);
+    const isShared = leases.proof(event.roomId) !== undefined;
+    if (isCommand && isShared && !(await beginCommand(database, event.seq, leases.session))) return false;
+    const settled = this.#settle(opened, room);
+    if (!isCommand) await settled;
+    else await this.#awaitSome(event, isShared ? this.#noteFailure(event, settled) : settled);
+    return true;
+  }
+
+  async #noteFailure({ seq }: PendingEvent, settled: Promise<void>): Promise<void> {
+    try {
+      await settled;
+    } catch (error) {
+      this.#failed.add(seq);
+      throw error;
+    }
   }
 
   /** Waits for a while; what is not settled then is left to itself. */
@@ -183,13 +220,13 @@ export class Router {
     this.#underWay.set(seq, ended);
   }
 
-  async #settle(event: PendingEvent, room: RoomContext): Promise<void> {
+  async #settle({ event, effects: encryption }: Opened, room: RoomContext): Promise<void> {
     const membership = event.type === "m.room.member" ? readMember(event.content)?.membership : undefined;
     let effects: Effects;
     let woken: readonly Conversation[] = [];
     try {
       if (membership === "join") await this.#hydrate(event);
-      effects = await this.#parts.judge.judge(event, room);
+      effects = { ...(await this.#parts.judge.judge(event, room)), ...encryption };
       woken = await settle(this.#parts.database, event, effects);
       this.#setAside.routed(event);
     } catch (error) {
@@ -204,7 +241,8 @@ export class Router {
     const member = event.stateKey as UserId;
     const isAgent = agentName(member, serverName) !== undefined;
     if (!isAgent || (await rooms.membership(event.roomId, member)) === "join") return;
-    await hydrate(client, { events, rooms }, event, member, judge.kindOf, judge.ignores).catch(
+    await hydrate({ client, events, rooms, kindOf: judge.kindOf, ignores: judge.ignores }, event, member).then(
+      () => this.route([event.roomId]),
       async (error: unknown) => {
         // A person who has left since may not be let in to read, and needs not.
         if (!(error instanceof HomeserverError && error.final && (await events.isOutdated(event)))) throw error;
@@ -214,12 +252,13 @@ export class Router {
 
   /** Tells everybody who goes on with the effects of an event. */
   #tell(event: PendingEvent, room: RoomContext, { membership, effects, woken }: Routed): void {
-    const { judge, onEcho, onGuest, onMedia, onMembership, onOutbox, onRedacted, onWoken } = this.#parts;
+    const { judge, onEcho, onGuest, onMedia, onMembership, onOutbox, onRedacted, onSealed, onWoken } = this.#parts;
     const member = event.stateKey as UserId;
     if (membership !== undefined && judge.kindOf(member) !== "human") onMembership(event.roomId, member, membership);
     else if (membership !== undefined && room.kind !== "chat") onGuest();
     if (effects.echoOf !== undefined) onEcho(effects.echoOf);
     if (effects.outbox?.length) onOutbox(effects.outbox.map((draft) => draft.roomId));
+    if (effects.sealed) onSealed();
     if (effects.media?.state === "pending") onMedia();
     if (event.type === "m.room.redaction" || event.overtaken) onRedacted();
     if (woken.length > 0) onWoken(woken);

@@ -12,17 +12,33 @@ export interface WakeLimits {
 /** `told`: too many, and whoever sent it has not heard so since there were last none at all. */
 export type Admission = "admitted" | "refused" | "told";
 
+/** A room is told once in so long that messages cannot be read. */
+const tellEveryMs = 10 * 60_000;
+
 /** Keeps people from waking agents, and from commanding, faster than is good. In memory: each process counts what it routes itself. */
 export class Throttle {
   readonly #people: Buckets;
   readonly #commanders: Buckets;
   readonly #rooms: Buckets;
+  readonly #toldAgainAt = new Map<RoomId, number>();
+  readonly #clock: Clock;
 
   /** `limits`: as they are now. */
   constructor(limits: () => WakeLimits, clock: Clock) {
     this.#people = new Buckets(() => limits().requester, clock);
     this.#commanders = new Buckets(() => limits().requester, clock);
     this.#rooms = new Buckets(() => limits().room, clock);
+    this.#clock = clock;
+  }
+
+  /** True where the room was not told for some minutes that something cannot be read; from now on it was. */
+  admitTelling(roomId: RoomId): boolean {
+    const now = this.#clock.monotonic();
+    if (now < (this.#toldAgainAt.get(roomId) ?? 0)) return false;
+    if (this.#toldAgainAt.size >= bucketsMax)
+      for (const [room, at] of this.#toldAgainAt) if (at <= now) this.#toldAgainAt.delete(room);
+    this.#toldAgainAt.set(roomId, now + tellEveryMs);
+    return true;
   }
 
   admit(person: UserId, roomId: RoomId): Admission {

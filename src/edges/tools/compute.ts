@@ -8,8 +8,9 @@ export const tool = defineTool({
   command: "compute",
   examples: ['[..."Strawberry"].filter((letter) => letter.toLowerCase() === "r").length', "2n ** 64n"],
   description:
-    "Runs JavaScript and gives the value of its last expression, and what console.log wrote. For what must be exact: arithmetic, dates, counting letters, sorting. There are no files, no network and no timers; it may take 2 seconds and 64 MB.",
-  help: "Runs JavaScript and shows the value of its last expression, and what console.log wrote. There are no files, no network and no timers; it may take 2 seconds and 64 MB.",
+    "Runs JavaScript and gives the value of its last expression, and what console.log wrote. For what must be exact: arithmetic, dates, counting letters, sorting. No files, network or timers; at most 2 seconds of processor time and 64 MB.",
+  help: "Runs JavaScript and shows the value of its last expression, and what console.log wrote. There are no files, no network and no timers; it may take 2 seconds of processor time and 64 MB.",
+  wording: "Run this code",
   kind: "read",
   repeatable: true,
   input: z.object({
@@ -18,7 +19,7 @@ export const tool = defineTool({
       .trim()
       .min(1)
       .max(64_000)
-      .describe("The code; its last expression is the result, without return. Date is in the agent's time zone"),
+      .describe("Its last expression is the result, without return. Date is in the agent's time zone"),
   }),
   async run({ javascript }, { agent, interpreter, now, requesters, signal }) {
     const { timeZone } = agent.settings;

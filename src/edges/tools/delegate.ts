@@ -7,19 +7,19 @@ export const tool = defineTool({
   set: "core",
   command: "delegate",
   examples: ["clerk Which of the files of this room name a price?"],
-  description: "Hands a piece of work to a sub-agent, which does it in steps of its own and tells you its answer.",
+  description: "Hands work to a sub-agent, which does it in steps of its own and tells you its answer.",
   help: "Has a sub-agent, such as planner or clerk, do a piece of work in steps of its own, and shows its answer.",
+  wording: "Hand work to the sub-agent {subAgent}",
   kind: "read",
+  beside: false,
   // Its steps are in the journal, each of them once.
   repeatable: true,
   input: z.object({
     subAgent: z.string().min(1).max(32).describe("Its name"),
-    request: z
-      .string()
-      .min(1)
-      .describe(
-        "What it is to do, and what it is to answer; it knows nothing besides, so name files, people and dates",
-      ),
+    request: z.string().min(1).meta({
+      description: "What to do and to answer; it knows nothing besides",
+      help: "What it is to do, and what it is to answer; it knows nothing besides, so name files, people and dates",
+    }),
   }),
   run: ({ subAgent }, { delegate }) => delegate({ subAgent }),
 });

@@ -6,19 +6,23 @@ export const tool = defineTool({
   set: "core",
   command: "rm",
   aliases: ["file_delete"],
-  examples: ["rooms:/!abc:example.org/notes.md", "--recursive rooms:/!abc:example.org/old"],
+  examples: ["notes.md", "--recursive old"],
   topic: "files",
   description: "Deletes a file. It can be restored for 7 days.",
+  wording: ({ recursive }) => (recursive ? "Delete {path} {recursive:with everything in it}" : "Delete {path}"),
   kind: "delete",
   sendsTo: ({ path }, { files }) => files.placeElsewhere(path),
   repeatable: true,
+  paths: ["path"],
   pathLast: true,
   input: z.object({
     recursive: z.boolean().describe("true: a folder with everything in it").optional(),
-    path: z.string().min(1).describe("The file, as share:/path"),
+    path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
   }),
   async run({ path, recursive }, { files }) {
     const gone = await files.remove(path, { recursive });
-    return { result: gone.length === 1 ? `${gone[0]} was deleted.` : `${gone.length} files were deleted.` };
+    return {
+      result: gone.length === 1 ? `${files.named(gone[0] ?? path)} was deleted.` : `${gone.length} files were deleted.`,
+    };
   },
 });

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { isFolder } from "../../domain/files/content.ts";
-import { formatPath } from "../../domain/files/path.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
 export const tool = defineTool({
@@ -13,18 +12,20 @@ export const tool = defineTool({
   description:
     "Finds files by a pattern of paths: * and ? within a name, ** over folders, [a-z], {one,other}; such as rooms:/**/*.md.",
   help: "Finds files by a pattern of paths: `*` and `?` within a name, `**` over folders, `[a-z]`, `{one,other}`; such as `rooms:/**/*.md`.",
+  wording: "List the files {glob}",
   kind: "read",
   repeatable: true,
+  paths: ["glob"],
   pathLast: true,
   input: z.object({
-    limit: z.int().min(1).max(1_000).default(40).describe("The most paths to list"),
-    glob: z.string().min(1).describe("The pattern, as share:/pattern"),
+    limit: z.int().min(1).max(1_000).default(40).describe("Most paths to list"),
+    glob: z.string().min(1).meta({ help: "The pattern: `*.md` in this room, or `share:/pattern`" }),
   }),
   async run({ glob, limit }, { files }) {
     const found = (await files.list(glob)).filter((file) => !isFolder(file));
-    if (found.length === 0) return { result: `No file fits ${glob}.`, verbatim: true };
+    if (found.length === 0) return { result: `No file fits ${files.named(glob)}.`, verbatim: true };
     const more = found.length - limit;
-    const lines = found.slice(0, limit).map(formatPath);
+    const lines = found.slice(0, limit).map((file) => files.named(file));
     return { result: [...lines, ...(more > 0 ? [`[${more} more]`] : [])].join("\n"), verbatim: true };
   },
 });

@@ -14,18 +14,31 @@ export const tool = defineTool({
   aliases: ["text_search"],
   examples: ["--surrounding 2 rooms:/**/*.md (?i)deadline"],
   topic: "files",
-  description: "Finds lines in text files by a regular expression (RE2), with the lines around them.",
+  description: "Finds lines in text files by a regular expression (RE2).",
+  wording: "Look for {regex} in {glob}",
   kind: "read",
   repeatable: true,
+  paths: ["glob"],
   input: z.object({
-    surrounding: z.int().min(0).max(20).default(0).describe("Lines to show before and after each"),
-    glob: z.string().min(1).describe("The files: a folder, or a pattern of paths such as `rooms:/**/*.md`"),
-    regex: z.string().min(1).describe("The regular expression; (?i) at its start ignores case"),
+    surrounding: z
+      .int()
+      .min(0)
+      .max(20)
+      .default(0)
+      .meta({ description: "Lines around each", help: "Lines to show before and after each" }),
+    glob: z.string().min(1).meta({
+      description: "Folder, or pattern as for FS_Find",
+      help: "The files: a folder such as drafts in this room, or share:/path, or a pattern such as `rooms:/**/*.md`",
+    }),
+    regex: z.string().min(1).meta({
+      description: "(?i) at its start ignores case",
+      help: "The regular expression; (?i) at its start ignores case",
+    }),
   }),
   async run({ glob, regex, surrounding }, { files, signal }) {
     const { found, filesSearched, cut } = await grep(files, { glob, regex, surrounding, limit: matchesMax, signal });
     if (found.length === 0) return { result: `No line fits in ${filesSearched} files.`, verbatim: true };
-    const text = found.map(show).join("\n\n");
+    const text = found.map((one) => show({ ...one, path: files.named(one.path) })).join("\n\n");
     const shown = beginning(text, charactersMax);
     const left = cut || shown !== text ? "\n[There is more: look with a narrower pattern or in fewer files]" : "";
     return { result: shown + left, verbatim: true };

@@ -9,21 +9,26 @@ export const tool = defineTool({
   set: "core",
   command: "mv",
   aliases: ["file_move"],
-  examples: ["rooms:/!abc:example.org/*.md rooms:/!abc:example.org/old/"],
+  examples: ["*.md old/"],
   topic: "files",
-  description: "Moves or renames a file or folder, or moves all files that fit a pattern of paths into a folder.",
+  description: "Moves or renames a file or folder, or moves all files that fit a pattern into a folder.",
+  wording: "Move {glob} to {target}",
   kind: "update",
   sendsTo: ({ target }, { files }) => files.placeElsewhere(target),
   carries: ({ glob }) => glob,
   repeatable: true,
+  paths: ["glob", "target"],
   pathLast: true,
   input: z.object({
-    glob: z.string().min(1).describe("The file, the folder or the pattern, as share:/path"),
-    target: z.string().min(1).describe("The new path; or the folder into which it goes"),
+    glob: z.string().min(1).meta({
+      description: "Path or pattern",
+      help: "The file, the folder or the pattern: notes.md in this room, or share:/path",
+    }),
+    target: z.string().min(1).describe("New path, or the folder into which it goes"),
   }),
   async run({ glob, target }, { files }) {
     const moved = await move(files, glob, target);
-    const lines = moved.slice(0, shownMax).map(({ from, to }) => `${from} → ${to}`);
+    const lines = moved.slice(0, shownMax).map(({ from, to }) => `${files.named(from)} → ${files.named(to)}`);
     const more = moved.length - shownMax;
     return { result: [...lines, ...(more > 0 ? [`[${more} more]`] : [])].join("\n"), verbatim: true };
   },

@@ -8,23 +8,25 @@ export const tool = defineTool({
   name: "FS_OpenFile",
   set: "core",
   command: "open",
-  examples: ["--line 120 rooms:/!abc:example.org/report.md"],
+  examples: ["--line 120 report.md"],
   topic: "files",
-  description:
-    "Opens a text file in a window, which shows a part of it and stays open for some turns. What is in it is always as the file is now.",
+  description: "Opens a text file in a window that shows a part of it, always as it is now.",
   help: "Opens a text file in a window on the agent's desk. The agent sees a part of it for some turns, always as the file is now.",
+  wording: "Open {path}",
   kind: "read",
+  beside: false,
   repeatable: true,
+  paths: ["path"],
   pathLast: true,
   input: z.object({
-    line: z.int32().min(1).optional().describe("The line at which the window begins"),
-    title: z.string().trim().min(1).max(200).optional().describe("A title for the window"),
-    path: z.string().min(1).describe("The file, as share:/path"),
+    line: z.int32().min(1).optional().describe("Line at which it begins"),
+    title: z.string().trim().min(1).max(200).optional().describe("Its title"),
+    path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
   }),
   async run({ path, line, title }, { by, files, windows }) {
     const file = await files.info(path);
     if (!isTextType(file.contentType))
-      throw new UserError(`${path} is no text: it is ${file.contentType} of ${file.size} bytes.`);
+      throw new UserError(`${files.named(path)} is no text: it is ${file.contentType} of ${file.size} bytes.`);
     const { said, shown } = await windows.open({
       srcType: "file",
       src: formatPath(file),

@@ -13,13 +13,15 @@ export const tool = defineTool({
   topic: "files",
   description: `Reads a text file, up to ${charactersMax} characters of it. A window (FS_OpenFile) is better for what is long or looked at again.`,
   help: "Shows a text file, up to 64,000 characters of it.",
+  wording: "Read {path}",
   kind: "read",
   repeatable: true,
+  paths: ["path"],
   pathLast: true,
-  input: z.object({ path: z.string().min(1).describe("The file, as share:/path") }),
+  input: z.object({ path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }) }),
   async run({ path }, { files }) {
     const { text, contentType, size } = await files.read(path);
-    if (text === null) throw new UserError(`${path} is no text: it is ${contentType} of ${size} bytes.`);
+    if (text === null) throw new UserError(`${files.named(path)} is no text: it is ${contentType} of ${size} bytes.`);
     const more = text.length - charactersMax;
     const result = more > 0 ? `${text.slice(0, charactersMax)}\n[${more} more characters are left out]` : text;
     return { result, verbatim: true };

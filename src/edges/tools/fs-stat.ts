@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { eventTime } from "../../base/prompt/time.ts";
-import { formatPath } from "../../domain/files/path.ts";
 import { sizeText } from "../../domain/files/tree.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
@@ -9,18 +8,22 @@ export const tool = defineTool({
   set: "core",
   command: "stat",
   aliases: ["file_stats"],
-  examples: ["rooms:/!abc:example.org/notes.md"],
+  examples: ["notes.md"],
   topic: "files",
-  description:
-    "Tells what is known of a file: type, size, owner, version, dates, and the versions that can be restored.",
+  description: "Tells type, size, owner, dates and versions of a file.",
+  help: "Tells what is known of a file: type, size, owner, version, dates, and the versions that can be restored.",
+  wording: "Look at what is known of {path}",
   kind: "read",
   repeatable: true,
+  paths: ["path"],
   pathLast: true,
-  input: z.object({ path: z.string().min(1).describe("The file or folder, as share:/path") }),
+  input: z.object({
+    path: z.string().min(1).meta({ help: "The file or folder: notes.md in this room, or share:/path" }),
+  }),
   async run({ path }, { files }) {
     const stat = await files.stat(path);
     const lines = [
-      formatPath(stat),
+      files.named(stat),
       `type: ${stat.contentType}`,
       ...(stat.version > 0 ? [`size: ${sizeText(stat.size)}`, `owner: ${stat.owner}`, `version: ${stat.version}`] : []),
       ...(stat.tainted ? ["tainted: it holds what people wrote whom nobody here answers for"] : []),

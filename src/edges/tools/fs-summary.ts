@@ -12,22 +12,25 @@ export const tool = defineTool({
   set: "core",
   command: "summary",
   aliases: ["file_summary"],
-  examples: ["rooms:/!abc:example.org/report.md", "--keep rooms:/!abc:example.org/report.md"],
+  examples: ["report.md", "--keep report.md"],
   topic: "files",
   description:
-    "Summarises a text file, up to 64,000 characters of it. Show people the summary, and ask them whether it is to be kept as knowledge.",
+    "Summarises a text file, up to 64,000 characters of it. Show people the summary, and ask whether to keep it as knowledge.",
   help: "Summarises a text file, up to 64,000 characters of it. With --keep the agent keeps the summary as knowledge.",
+  wording: ({ keep }) => (keep ? "Summarise {path}, {keep:and keep that as knowledge}" : "Summarise {path}"),
   kind: async ({ keep }) => (keep ? "create" : "read"),
+  beside: ({ keep }) => !keep,
   carries: ({ path }) => path,
   repeatable: true,
+  paths: ["path"],
   pathLast: true,
   input: z.object({
-    keep: z.boolean().describe("true: keep the summary as knowledge; only where a person wants it").optional(),
-    path: z.string().min(1).describe("The file, as share:/path"),
+    keep: z.boolean().describe("true: keep it as knowledge, where a person wants it").optional(),
+    path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
   }),
   async run({ path, keep }, { agent, files, knowledge, submodel }) {
     const file = await files.read(path);
-    if (file.text === null) throw new UserError(`${path} is no text: it is ${file.contentType}.`);
+    if (file.text === null) throw new UserError(`${files.named(path)} is no text: it is ${file.contentType}.`);
     const summary = await submodel.ask(question, beginning(file.text, charactersMax));
     const cut = file.text.length > charactersMax ? `\n[Of the first ${charactersMax} characters]` : "";
     if (!keep) return { result: `${summary}${cut}\n[Not kept as knowledge: shall it be?]`, verbatim: true };

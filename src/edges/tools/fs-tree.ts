@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { HOME } from "../../base/lib/ids.ts";
-import { formatPath, parsePath } from "../../domain/files/path.ts";
+import { folderHere, formatPath, parsePath } from "../../domain/files/path.ts";
 import { treeOf } from "../../domain/files/tree.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
@@ -10,20 +9,30 @@ export const tool = defineTool({
   name: "FS_Tree",
   set: "core",
   command: "ls",
-  examples: ["--depth 1 rooms:/!abc:example.org"],
+  examples: ["--depth 1 drafts"],
   topic: "files",
   description: "Shows the files below a folder as a tree, with their types and sizes.",
+  wording: ({ path }) => (path === undefined ? "List the files here" : "List the files in {path}"),
   kind: "read",
   repeatable: true,
+  paths: ["path"],
   pathLast: true,
   positional: ["path"],
   input: z.object({
-    depth: z.int().min(1).max(20).default(3).describe("How many levels of folders to open"),
-    path: z.string().min(1).describe("The folder, as share:/path; without it, this room's files").optional(),
+    depth: z.int().min(1).max(20).default(3).describe("Levels to open"),
+    path: z
+      .string()
+      .min(1)
+      .meta({
+        description: "Folder; default: this room's files",
+        help: "The folder: drafts in this room, or share:/path; without it, this room's files",
+      })
+      .optional(),
   }),
   async run({ path, depth }, { agent, files, roomId }) {
-    const folder = parsePath(path ?? (roomId === HOME ? `agents:/${agent.name}` : `rooms:/${roomId}`));
+    const folder = path === undefined ? folderHere(agent.name, roomId) : parsePath(path);
     const tree = treeOf(await files.list(formatPath(folder)), folder.path, depth, linesMax);
-    return { result: `${formatPath(folder)}\n${tree === "" ? "[nothing here]" : tree}`, verbatim: true };
+    const name = files.named(folder);
+    return { result: `${name === "." ? "" : `${name}\n`}${tree === "" ? "[nothing here]" : tree}`, verbatim: true };
   },
 });

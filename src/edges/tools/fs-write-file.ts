@@ -7,30 +7,38 @@ export const tool = defineTool({
   set: "core",
   command: "write",
   aliases: ["file_create"],
-  examples: ["rooms:/!abc:example.org/notes.md # Notes", "--append rooms:/!abc:example.org/notes.md One line more"],
+  examples: ["notes.md # Notes", "--append notes.md One line more"],
   topic: "files",
   description:
-    "Writes a text file: makes it, or replaces what is there, or puts the content behind it. What was there can be restored for 7 days.",
+    "Writes a text file: makes it, replaces what is there, or appends. What was there can be restored for 7 days.",
+  wording: ({ append }, kind) =>
+    append ? "{append:Add to the file} {path}" : kind === "update" ? "Overwrite {path}" : "Write {path}",
   kind: async ({ path }, { files }) => ((await files.exists(path)) ? "update" : "create"),
   own: ({ path }, { files }) => files.isScratchpad(path),
   sendsTo: ({ path }, { files }) => files.placeElsewhere(path),
   repeatable: true,
+  paths: ["path"],
   input: z.object({
-    append: z.boolean().describe("true: put the content behind what is there").optional(),
+    append: z.boolean().describe("true: put it behind what is there").optional(),
     version: z
       .int32()
       .min(0)
-      .describe("The version that was read: if it is another one by now, nothing is written")
+      .describe("The version that was read: where it is another by now, nothing is written")
       .optional(),
-    path: z.string().min(1).describe("The file, as share:/path; folders on the way are made"),
+    path: z
+      .string()
+      .min(1)
+      .meta({ help: "The file: notes.md in this room, or share:/path; folders on the way are made" }),
     content: z.string().describe("The text"),
   }),
   async run({ append, path, content, version }, { files }, kind) {
     const expected = kind === "create" ? 0 : version;
     const written = append
-      ? await files.append(path, content, expected)
+      ? await files.edit(path, (text) => text + content, expected)
       : await files.write(path, content, { expected });
     const { contentType, size } = written;
-    return { result: `${written.path} was written: version ${written.version}, ${contentType}, ${sizeText(size)}.` };
+    return {
+      result: `${files.named(written.path)} was written: version ${written.version}, ${contentType}, ${sizeText(size)}.`,
+    };
   },
 });

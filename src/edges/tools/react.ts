@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { reactionContent } from "../../adapters/matrix/reaction.ts";
-import { UserError } from "../../base/lib/errors.ts";
-import type { EventId, RoomId } from "../../base/lib/ids.ts";
+import type { RoomId } from "../../base/lib/ids.ts";
 import { splitUserId } from "../../base/lib/matrix-id.ts";
 import { element } from "../../base/lmml/element.ts";
 import { eventTime } from "../../base/prompt/time.ts";
+import { eventIn, noMessage } from "../../domain/speech/related.ts";
 import { roomToSpeakIn } from "../../domain/speech/speaking.ts";
+import { eventName } from "../../engine/operations/event-name.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
 const isMessage = (type: string): boolean => type === "m.room.message" || type === "m.sticker";
@@ -13,33 +14,28 @@ const isMessage = (type: string): boolean => type === "m.room.message" || type =
 export const tool = defineTool({
   name: "React",
   set: "core",
-  examples: ["$abc123 👍"],
+  examples: ["17 👍"],
   topic: "speaking",
   description: "Answers to a message with a single sign, such as 👍, which people see below it.",
   help: "Has the agent answer a message with a single sign, such as 👍, which stands below it.",
+  wording: ({ roomId }) => (roomId === undefined ? "React with {key}" : "React with {key} in {roomId}"),
   kind: "create",
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,
   repeatable: true,
   immediate: true,
   input: z.object({
-    roomId: z.string().min(1).describe("The room of the message; without it, the conversation's own").optional(),
-    eventId: z
-      .string()
-      .regex(/^\$.{1,254}$/)
-      .describe("The eventId of the message, which begins with $"),
-    key: z.string().trim().min(1).max(64).describe("The sign: one emoji"),
+    roomId: z.string().min(1).describe("Room of the message; default: the conversation's own").optional(),
+    eventId: eventName.describe("id of the message"),
+    key: z.string().trim().min(1).max(64).describe("One emoji"),
   }),
   async run({ eventId, key: sign, roomId: named }, context) {
     const { agent, events, key, now } = context;
     const roomId = await roomToSpeakIn(named, context);
-    const message = await events.find(eventId as EventId);
+    const message = await eventIn(roomId, eventId, events);
     // A redacted event has no content any more.
-    if (message?.roomId !== roomId || !isMessage(message.type) || Object.keys(message.content).length === 0) {
-      throw new UserError(
-        `There is no message ${eventId} in the room ${roomId}: take the eventId of one that you see.`,
-      );
-    }
-    const reaction = { target: eventId as EventId, key: sign };
+    if (!message || !isMessage(message.type) || Object.keys(message.content).length === 0)
+      throw noMessage(roomId, eventId);
+    const reaction = { target: message.eventId, key: sign };
     const result = element("roomEvent", {
       systemId: splitUserId(agent.userId).server,
       roomId,

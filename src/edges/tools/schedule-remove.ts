@@ -15,7 +15,7 @@ export const tool = defineTool({
   kind: "delete",
   own: true,
   repeatable: true,
-  input: z.object({ id: z.int().min(1).describe("The number of the schedule") }),
+  input: z.object({ id: z.int().min(1).describe("Number of the schedule") }),
   async run({ id }, { agent, level, requesters, roomId, schedules }) {
     const schedule = (await schedules.list(seatOf(agent, roomId))).find((one) => one.id === id);
     if (!schedule) throw new UserError(`There is no schedule ${id} here.`);

@@ -14,20 +14,16 @@ export const tool = defineTool({
   command: "schedule",
   examples: ["0 9 * * 1-5 Wish everybody a good morning", "2030-12-24T18:00 Merry Christmas"],
   topic: "schedule",
-  description:
-    "Wakes you in this conversation with a text, at one time (at) or again and again (cron), on the clocks of your time zone.",
-  help: "Wakes the agent in this room with a text: once, at a date and time, or again and again (cron: minute, hour, day of month, month, day of week). The agent's time zone counts.",
+  description: "Wakes you in this conversation with a text, once (at) or again and again (cron), in your time zone.",
+  help: "Wakes the agent in this room with a text: once, at a date and time, or again and again (cron: minute, hour, day of month, month, day of week). The time may stand before the text. The agent's time zone counts.",
+  wording: ({ at, cron }) =>
+    cron !== undefined ? "Wake me at the times {cron}" : at !== undefined ? "Wake me at {at}" : "Wake me",
   kind: "create",
   repeatable: true,
   input: z.object({
-    cron: z.string().describe("When, again and again: minute, hour, day of month, month, day of week").optional(),
-    at: z.string().describe("When, once: a date and time such as 2026-12-24T18:00").optional(),
-    text: z
-      .string()
-      .trim()
-      .min(1)
-      .max(4_000)
-      .describe("What the agent is told then; cron or at may stand before it instead of by themselves"),
+    cron: z.string().describe("Again and again: minute, hour, day of month, month, day of week").optional(),
+    at: z.string().describe("Once, such as 2026-12-24T18:00").optional(),
+    text: z.string().trim().min(1).max(4_000).describe("What the agent is told then"),
   }),
   async run(input, context) {
     const { agent, by, chain, key, now, onBehalfOf, roomId, schedules, sources, taint } = context;

@@ -10,20 +10,28 @@ export const tool = defineTool({
   name: "SendFile",
   set: "core",
   command: "send",
-  examples: ["rooms:/!abc:example.org/plan.png The new plan"],
+  examples: ["plan.png The new plan"],
   topic: "speaking",
-  description:
-    "Sends a file of the virtual file system into a room, where people see or hear it: an image, audio, a video, or any other file.",
+  description: "Sends a file into a room, where people see or hear it.",
   help: "Has the agent send one of its files into a room: an image, audio, a video, or any other file.",
+  wording: ({ roomId }) => (roomId === undefined ? "Send {path}" : "Send {path} to {roomId}"),
   kind: "create",
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,
   carries: ({ path }) => path,
   repeatable: true,
+  paths: ["path"],
   positional: ["caption"],
   input: z.object({
-    roomId: z.string().min(1).describe("The room to send it to; without it, the conversation's own").optional(),
-    path: z.string().min(1).describe("The file, as share:/path"),
-    caption: z.string().trim().min(1).describe("What to say about it; for an image, what is to be seen").optional(),
+    roomId: z
+      .string()
+      .min(1)
+      .meta({
+        description: "Default: the conversation's own",
+        help: "The room to send it to; without it, the conversation's own",
+      })
+      .optional(),
+    path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
+    caption: z.string().trim().min(1).describe("What to say about it; of an image, what is seen").optional(),
   }),
   async run({ caption, path, roomId: named }, context) {
     const { agent, files, filesIn, key, uploads } = context;

@@ -3,16 +3,18 @@ import type { RoomId } from "../../base/lib/ids.ts";
 import { relatedIn } from "../../domain/speech/related.ts";
 import { roomToSpeakIn, sentMessage, threadToSpeakIn } from "../../domain/speech/speaking.ts";
 import { utter } from "../../domain/speech/utter.ts";
+import { eventName } from "../../engine/operations/event-name.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
 export const tool = defineTool({
   name: "SendMessage",
   set: "core",
   command: "say",
-  examples: ["Good morning", "--threadId $abc123 I am on it."],
+  examples: ["Good morning", "--replyTo 17 I am on it."],
   topic: "speaking",
   description: "Says something in a room, in Markdown. This is how people and other agents hear you.",
   help: "Has the agent say something in a room, in Markdown.",
+  wording: ({ roomId }) => (roomId === undefined ? "Say {content}" : "Say {content} in {roomId}"),
   kind: "create",
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,
   repeatable: true,
@@ -21,15 +23,16 @@ export const tool = defineTool({
     roomId: z
       .string()
       .min(1)
-      .describe("The room to speak in, such as !abc:example.org; without it, the conversation's own")
+      .meta({
+        description: "Default: the conversation's own",
+        help: "The room to speak in, such as !abc:example.org; without it, the conversation's own",
+      })
       .optional(),
-    threadId: z
-      .string()
-      .min(1)
-      .describe("The thread to speak in; without it, the one in which this is asked")
-      .optional(),
-    replyTo: z.string().min(1).describe("The eventId of the message that this answers").optional(),
-    final: z.boolean().describe("true: nothing is left to do after this, and the turn ends").optional(),
+    threadId: eventName
+      .optional()
+      .describe("id of the message at the start of the thread; default: the thread in which this is asked"),
+    replyTo: eventName.optional().describe("id of the message that this answers"),
+    final: z.boolean().describe("true: nothing is left to do, the turn ends").optional(),
     content: z.string().trim().min(1).describe("What to say"),
   }),
   async run({ content, final, replyTo, roomId: named, threadId }, context) {

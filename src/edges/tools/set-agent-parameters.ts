@@ -9,6 +9,7 @@ export const tool = defineTool({
   examples: ["600"],
   description: "Changes how you work until the bridge starts again.",
   help: "Sets after how many seconds without a turn the agent wakes by itself. It holds until the bridge starts again.",
+  wording: "Let me wake by myself after {wakeUpTimerSeconds} seconds",
   kind: "update",
   repeatable: true,
   input: z.object({
@@ -16,7 +17,7 @@ export const tool = defineTool({
       .int()
       .min(60)
       .max(10_800)
-      .describe("After how many seconds without a turn the agent wakes by itself"),
+      .describe("Seconds without a turn after which the agent wakes by itself"),
   }),
   async run({ wakeUpTimerSeconds }, { agent, agents }) {
     await agents.table.setTimer(agent.name, wakeUpTimerSeconds);

@@ -17,8 +17,9 @@ export const tool = defineTool({
   examples: ["scribe The meeting was moved to Friday"],
   topic: "speaking",
   description:
-    "Tells another agent something, in its own home, where only its owner sees it. It answers, if it does, with TellAgent, and you hear of that in yours.",
+    "Tells another agent something in its home, where only its owner sees it. Its answer, if any, reaches you in yours.",
   help: "Has the agent tell another agent something, at that agent's home, where only its owner sees it.",
+  wording: "Tell the agent {agent} something",
   kind: "create",
   sendsTo: async ({ agent }, context) => (await recipient(agent, context)).owner as string as RoomId,
   // In a tainted turn, too: only its owner hears it, who is here.
@@ -30,8 +31,17 @@ export const tool = defineTool({
   repeatable: true,
   immediate: true,
   input: z.object({
-    agent: z.string().trim().min(1).describe("The other agent: its name, or its full user id"),
-    text: z.string().trim().min(1).max(16_000).describe("What to tell it, with all that it has to know"),
+    agent: z
+      .string()
+      .trim()
+      .min(1)
+      .meta({ description: "Name, or full user id", help: "The other agent: its name, or its full user id" }),
+    text: z
+      .string()
+      .trim()
+      .min(1)
+      .max(16_000)
+      .meta({ description: "With all that it has to know", help: "What to tell it, with all that it has to know" }),
   }),
   async run({ agent, text }, context) {
     const to = await recipient(agent, context);

@@ -9,21 +9,26 @@ export const tool = defineTool({
   examples: ["file_3 scroll 20", "search_4 query What does it say about the deadline?"],
   topic: "files",
   description:
-    "Does something with a window: scroll (by lines; without argument to the next page), goto (a line, or end), resize (to a number of lines), maximize (all of it, as far as it fits), minimize (its name only), restore, pin (stays open), unpin, refresh, query (another model answers a question about the whole content), close.",
+    "Moves or changes a window. scroll: by `argument` lines, below 0 up; without it to the next page. goto: a line, or end. resize: to so many lines. maximize: all that fits. minimize: its name only. pin: it stays open. query: another model answers the question about the whole content.",
   help: "Does something with a window on the agent's desk: scroll (by lines; without a number to the next page), goto (a line, or end), resize (to a number of lines), maximize (all of it, as far as it fits), minimize (its name only), restore, pin (stays open), unpin, refresh, query (another model answers a question about the whole content), close.",
   kind: "read",
+  beside: false,
   own: true,
   repeatable: true,
   input: z.object({
-    windowId: z.string().min(1).describe("The windowId of the window, such as file_3"),
+    windowId: z
+      .string()
+      .min(1)
+      .meta({ description: "Such as file_3", help: "The windowId of the window, such as file_3" }),
     action: z.enum(windowActions).describe("What to do"),
     argument: z
       // Some models write a line as a number.
       .preprocess((value) => (typeof value === "number" ? String(value) : value), z.string().trim().max(4_000))
       .optional()
-      .describe(
-        "For scroll a number of lines, below 0 to go up; for goto a line or end; for resize lines; for query the question",
-      ),
+      .meta({
+        description: "Of scroll, goto, resize, query",
+        help: "For scroll a number of lines, below 0 to go up; for goto a line or end; for resize lines; for query the question",
+      }),
   }),
   positional: ["argument"],
   async run({ windowId, action, argument = "" }, { by, windows }) {

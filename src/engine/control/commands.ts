@@ -1,16 +1,12 @@
 import { HomeserverError } from "../../adapters/matrix/client.ts";
-import { fenced } from "../../adapters/matrix/markdown.ts";
 import type { Message } from "../../adapters/matrix/message.ts";
 import { answering } from "../../adapters/matrix/relation.ts";
 import { UserError } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
 import { splitUserId } from "../../base/lib/matrix-id.ts";
 import { echoed, nearest } from "../../base/lib/nearest.ts";
-import { render } from "../../base/lmml/render.ts";
-import { visible } from "../../base/lmml/visible.ts";
-import { beginning } from "../../base/prompt/measure.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
-import { includesLevel } from "../../domain/rights/permissions.ts";
+import { includesLevel, requireLevel } from "../../domain/rights/permissions.ts";
 import { marked } from "../../domain/rights/trust.ts";
 import { utter } from "../../domain/speech/utter.ts";
 import type { Effects } from "../../domain/tables/effects.ts";
@@ -27,12 +23,10 @@ import {
   wordsFor,
 } from "../operations/command-line.ts";
 import { levelToCommand } from "../operations/gate.ts";
-import { describe, type Ended, examine, operate, refused, resultText, unknown } from "../operations/operation.ts";
-import type { AnyTool, ToolOutcome } from "../operations/tool.ts";
-import { toolContext } from "../operations/tool-context.ts";
-import { type Arguments, inputOf, takeApart } from "../operations/toolbox.ts";
-import { interrupted, Stopped } from "../turn/interruption.ts";
+import type { AnyTool } from "../operations/tool.ts";
+import { runTool } from "./command-operation.ts";
 import type { Answer, AnyCommand, CommandContext, CommandServices } from "./define-command.ts";
+import { shownMistake } from "./mistake.ts";
 
 interface Given {
   readonly event: StoredEvent;
@@ -45,17 +39,11 @@ interface Given {
 const edited =
   "This command was edited before it was answered, and the bridge was interrupted meanwhile. What was done of it is not known, and it is not carried out again. Look before you write it anew.";
 
-/** Longest text of a mistake: it repeats what was written, which may be a message of 64 KB. */
-const mistakeMost = 8_000;
-
-/** Shows a mistake; characters of what was written that deceive the eye stand by their codes. */
-const told = (mistake: string): string => {
-  const text = visible(mistake);
-  return text.length > mistakeMost ? `${beginning(text, mistakeMost - 1)}…` : text;
-};
-
 const somebodyCame =
   "The answer is not shown: somebody has come meanwhile who may not read all that is in it. Ask again, and you are told what may be known here now.";
+
+/** By which programs know the command that a message answers. */
+const answers = ({ eventId }: StoredEvent) => ({ "org.clevernet.command": eventId });
 
 /** Somebody began a command, and wrote none. */
 const isEmpty = (body: string, prefix: string): boolean => body.replaceAll(prefix, "").trim() === "";
@@ -96,11 +84,12 @@ export class Commands {
       answer = await this.#answer(context, line);
     } catch (error) {
       if (!(error instanceof UserError || error instanceof HomeserverError)) throw error;
-      answer = { text: told(error.message) };
+      answer = { text: shownMistake(error.message) };
     }
-    const said = answer.text === "" ? [] : marked(this.#say(given, answer.text), answer.taint ?? []);
+    const quotes = await this.#services.events.isFollowed(given.event);
+    const said = answer.text === "" ? [] : marked(this.#say(given, answer.text, quotes), answer.taint ?? []);
     const { operation, outbox = [], wakes = [] } = answer;
-    const unsaid = operation ? this.#say(given, somebodyCame) : [];
+    const unsaid = operation ? this.#say(given, somebodyCame, quotes) : [];
     return { outbox: [...outbox, ...said], unsaid, wakes, ...(operation && { operation }) };
   };
 
@@ -112,8 +101,7 @@ export class Commands {
     if (isTool(form)) return runTool(this.#onlyAgent(context, line), form, rest, context);
     if (form.where === "control" && room.kind !== "control")
       throw new UserError(`\`${prefix}${form.command}\` is a command of the control room.`);
-    if (!includesLevel(level, form.level))
-      throw new UserError(`To do this you need the right to ${form.level}; you have: ${level}.`);
+    requireLevel(level, form.level);
     if (form.where === "agent") this.#onlyAgent(context, line);
     if (form.where === "room" && context.agents.length === 0) throw new UserError("There is no agent here.");
     const input = readLine(form, rest, prefix);
@@ -169,18 +157,20 @@ export class Commands {
     return `There is no command \`${prefix}${echoed(typed)}\`.${hint} Commands: ${list}. \`${prefix}help\` explains them.`;
   }
 
-  #say({ event, message, room, agentsHere }: Given, text: string): OutboxDraft[] {
+  /** @param quotes the command does not stand right above */
+  #say({ event, message, room, agentsHere }: Given, text: string, quotes: boolean): OutboxDraft[] {
     const sender = room.botJoined ? this.#services.client.botUserId : agentsHere[0]?.userId;
     if (sender === undefined) return [];
-    return utter({
+    const drafts = utter({
       sender,
       roomId: event.roomId,
       text,
       thread: answering(message.threadId, event.eventId),
-      replyTo: message.threadId === undefined ? event.eventId : undefined,
+      replyTo: quotes && message.threadId === undefined ? event.eventId : undefined,
       notice: true,
       key: digest("command answer", event.eventId),
     });
+    return drafts.map((draft) => ({ ...draft, content: { ...(draft.content as object), ...answers(event) } }));
   }
 }
 
@@ -192,79 +182,11 @@ function whoIsMeant(agentsHere: readonly Agent[], line: string): { agents: reado
   return named ? { agents: [named], line: line.slice(first.length).trim() || "help" } : { agents: agentsHere, line };
 }
 
-/** `input`: what may be written, where that is more than what its help says. */
-function readLine(form: Commandable, line: string, prefix: string, input = form.input): Record<string, unknown> {
+function readLine(form: Commandable, line: string, prefix: string): Record<string, unknown> {
   try {
-    return readCommandLine({ ...form, input }, line);
+    return readCommandLine(form, line);
   } catch (error) {
     if (error instanceof UserError) throw new UserError(`${error.message}\n\n${helpFor(form, prefix)}`);
     throw error;
   }
-}
-
-/** An operation like a model's, through the same gate; it is recorded with all that follows from the command. */
-async function runTool(agent: Agent, tool: AnyTool, line: string, context: CommandContext): Promise<Answer> {
-  const { event, prefix, underWay } = context;
-  const given = takeApart(readLine(tool, line, prefix, inputOf(tool)));
-  const command = { requester: event.sender, repeatable: tool.repeatable };
-  return underWay.run({ agent: agent.name, roomId: event.roomId }, command, (signal) =>
-    carryOut(agent, tool, given, context, signal),
-  );
-}
-
-async function carryOut(
-  agent: Agent,
-  tool: AnyTool,
-  { input, todo }: Arguments,
-  context: CommandContext,
-  signal: AbortSignal,
-): Promise<Answer> {
-  const { clock, event, message, operations } = context;
-  const request = { tool, input, todo };
-  const origin = {
-    agent,
-    roomId: event.roomId,
-    thread: answering(message.threadId, event.eventId),
-    key: digest("command", event.eventId),
-    chain: event.eventId,
-    by: "person" as const,
-    requesters: [event.sender],
-    sources: [event.roomId],
-    taint: [],
-    todo,
-    signal,
-  };
-  const started = clock.monotonic();
-  const audience = await context.rooms.humans(event.roomId);
-  const forTool = await toolContext(context, origin);
-  const { kind, verdict } = await examine(request, forTool);
-  const call = describe(request, kind, origin);
-  // An operation that must not be repeated is recorded when it begins. If its row is there already, it was under way
-  // when its process died.
-  const found = tool.repeatable ? undefined : await operations.begin(call, { agent: agent.name, roomId: event.roomId });
-  const end = async (): Promise<Ended> => {
-    if (found !== undefined) return unknown;
-    return verdict.decision === "run" ? operate(request, kind, forTool) : refused(tool, verdict.reason);
-  };
-  const { state, outcome, error } = await end().catch(stopped);
-  const row = tool.repeatable ? call : { key: call.key };
-  const record = { ...row, state, result: resultText(outcome), milliseconds: clock.monotonic() - started };
-  const sources = [event.roomId, ...(outcome.sources ?? [])];
-  return {
-    text: error === undefined ? textOf(outcome, outcome.speaksIn === event.roomId) : told(textOf(outcome, false)),
-    taint: outcome.taint ?? [],
-    outbox: outcome.outbox ?? [],
-    wakes: outcome.wakes ?? [],
-    operation: { ...record, ...(error !== undefined && { error }), agent: agent.name, sources, audience },
-  };
-}
-
-function stopped(error: unknown): Ended {
-  if (!(error instanceof Stopped)) throw error;
-  return { state: "interrupted", outcome: { result: interrupted(error.message) }, error: error.message };
-}
-
-function textOf({ result, verbatim }: ToolOutcome, spoken: boolean): string {
-  if (typeof result !== "string") return spoken ? "" : fenced(render(result), "xml");
-  return verbatim ? fenced(result) : result;
 }

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import type { MatrixClient } from "../../adapters/matrix/client.ts";
 import type { Message } from "../../adapters/matrix/message.ts";
+import type { UserId } from "../../base/lib/ids.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import type { Level } from "../../domain/rights/permissions.ts";
 import type { Audit } from "../../domain/tables/audit.ts";
+import type { DeviceListing } from "../../domain/tables/crypto-machines.ts";
 import type { Effects, WakeDraft } from "../../domain/tables/effects.ts";
-import type { StoredEvent } from "../../domain/tables/events.ts";
+import type { Events, StoredEvent } from "../../domain/tables/events.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Overview } from "../../domain/tables/overview.ts";
 import type { RoomContext } from "../../domain/tables/room-context.ts";
@@ -22,6 +24,7 @@ export interface CommandServices extends Mind {
   readonly prefix: string;
   readonly serverName: string;
   readonly client: MatrixClient;
+  readonly events: Pick<Events, "isFollowed">;
   readonly runner: TurnRunner;
   readonly audit: Audit;
   readonly approvals: Approvals;
@@ -35,8 +38,17 @@ export interface CommandServices extends Mind {
   readonly check: () => Promise<readonly string[]>;
   /** Reads what all agents are doing now, and what waits to be done. */
   readonly overview: () => Promise<Overview>;
+  readonly devices: AgentDevices;
   /** Begins a sweep of all agents, in every process. */
   readonly sweep: () => void;
+}
+
+/** Devices with which agents read and write in encrypted rooms. */
+export interface AgentDevices {
+  readonly find: (userId: UserId) => Promise<DeviceListing | undefined>;
+  readonly fingerprint: (userId: UserId) => Promise<string>;
+  /** Gives the agent another device. */
+  readonly renew: (userId: UserId) => Promise<void>;
 }
 
 /** A person's command, as it came. */

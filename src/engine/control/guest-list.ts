@@ -67,7 +67,11 @@ export class GuestList {
     try {
       const content = await client.powerLevels(bot, roomId);
       if (readPowerLevels(content).invite >= inviteLevel) return;
-      await client.sendState(bot, roomId, "m.room.power_levels", "", { ...content, invite: inviteLevel });
+      await client.sendState(bot, roomId, {
+        type: "m.room.power_levels",
+        stateKey: "",
+        content: { ...content, invite: inviteLevel },
+      });
     } catch (error) {
       if (!(error instanceof HomeserverError)) throw error;
       log.warn(`who may invite into ${roomId}: ${error.message}`);

@@ -36,13 +36,6 @@ export class AgentLifecycle {
     return agent;
   }
 
-  /** Gives the agent these fields of `agent.json`, in force at once. Throws a `UserError` for mistakes. */
-  async configure(agent: Agent, fields: Readonly<Record<string, unknown>>): Promise<void> {
-    const { directory } = this.#parts;
-    await directory.writeFields(agent, fields);
-    await directory.find(agent.name);
-  }
-
   async setOwner(agent: Agent, owner: UserId): Promise<void> {
     const { directory, onReaders } = this.#parts;
     await directory.table.setOwner(agent.name, owner);

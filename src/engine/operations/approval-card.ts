@@ -1,11 +1,11 @@
 import { fenced, messageContent } from "../../adapters/matrix/markdown.ts";
 import { asEdit, type ThreadPlace } from "../../adapters/matrix/relation.ts";
 import { digest, type RoomId, type UserId } from "../../base/lib/ids.ts";
-import { visible } from "../../base/lmml/visible.ts";
-import { beginning } from "../../base/prompt/measure.ts";
+import { untilText } from "../../base/prompt/time.ts";
 import type { Stamp } from "../../domain/files/stamp.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
-import { endsOf, shownText } from "./shown-text.ts";
+import { clipped, endsOf, quoted, shownText } from "./shown-text.ts";
+import type { Wording } from "./wording.ts";
 
 /** A longer input is not shown, and what was not shown in full can only be denied. */
 export const inputMost = 8_000;
@@ -13,7 +13,6 @@ const inputLinesMost = 200;
 /** Lines in which an input that is too long shows how its values begin and end. */
 const excerptLines = 30;
 const namesMost = 10;
-const lineMost = 300;
 /** A reason is ours, and may name several things that stand against the call. */
 const reasonMost = 1_500;
 
@@ -32,9 +31,7 @@ export interface Card {
 export interface CardQuestion {
   /** Number of the operation. */
   readonly id: number;
-  readonly tool: string;
-  readonly kind: string;
-  readonly summary: string;
+  readonly wording: Wording;
   readonly input: Readonly<Record<string, unknown>>;
   /** Those of the agent's sub-agents who want it, from the outermost: `planner/clerk`. */
   readonly subAgent?: string | undefined;
@@ -49,6 +46,9 @@ export interface CardQuestion {
   /** Of them, those who are notified. */
   readonly notified: readonly UserId[];
   readonly expiresAt: Date;
+  readonly now: Date;
+  /** In which the times are told. */
+  readonly timeZone: string;
   /** Where the agent asks from, if the card is in another room. */
   readonly from: string | undefined;
   readonly thread: ThreadPlace | undefined;
@@ -57,18 +57,8 @@ export interface CardQuestion {
 /** Outcome that a card tells. */
 export interface CardOutcome {
   readonly id: number;
-  readonly tool: string;
-  readonly summary: string;
-  readonly state:
-    | "approved"
-    | "denied"
-    | "expired"
-    | "withdrawn"
-    | "done"
-    | "failed"
-    | "refused"
-    | "interrupted"
-    | "unknown";
+  readonly wording: Wording;
+  readonly state: "denied" | "expired" | "withdrawn" | "done" | "failed" | "refused" | "interrupted" | "unknown";
   /** Who decided. */
   readonly by?: UserId | null | undefined;
   /** Words of the person who decided, the error, or who stopped it. */
@@ -93,7 +83,7 @@ export function shownInput(input: CardQuestion["input"]): string | undefined {
     isLong(value) ? [`\`${name}\`:\n\n${fenced(shownText(value))}`] : [],
   );
   const blocks = [...(lines.length > 0 ? [fenced(lines.join("\n"))] : []), ...texts];
-  const shown = blocks.length > 0 ? blocks.join("\n\n") : "It has no input.";
+  const shown = blocks.join("\n\n");
   return shown.length <= inputMost && shown.split("\n").length <= inputLinesMost ? shown : undefined;
 }
 
@@ -109,33 +99,36 @@ function excerptOf(input: CardQuestion["input"]): string {
 
 /** The card, and the signs below it, as rows of the outbox. The agent's own room is told by it; see `shownInput`. */
 export function approvalCard({ key, roomId, sender }: Card, question: CardQuestion): OutboxDraft[] {
-  const { id, tool, kind, summary, subAgent, reason, taint, approvers, notified, expiresAt, from, thread } = question;
-  const { carried = [] } = question;
-  const input = shownInput(question.input);
+  const { id, wording, subAgent, reason, taint, carried = [], approvers, notified, from, thread } = question;
+  const isWhole = shownInput(question.input) !== undefined;
+  const rest = Object.entries(question.input).filter(([field]) => !wording.said.has(field));
+  const input = isWhole ? shownInput(Object.fromEntries(rest)) : excerptOf(question.input);
   const people = shortened(approvers, approvers.length);
   const unnamed = taint.filter((name) => !reason.includes(name));
   const read = shortened(
     unnamed.map((name) => quoted(name)),
     unnamed.length,
   );
+  const until = untilText(question.expiresAt, question.now, question.timeZone);
   const markdown = [
-    `**Operation ${id} waits for approval:** ${quoted(tool)} (${kind})`,
-    quoted(summary),
-    ...(from === undefined ? [] : [`Asked from: ${quoted(from)}`]),
+    `**${wording.text}?**`,
+    ...(from === undefined ? [] : [`Asked from: ${from}`]),
     ...(subAgent === undefined ? [] : [`Asked by the sub-agent ${quoted(subAgent)}`]),
-    `Why it is asked: ${plain(reason)}.`,
+    `I ask because ${plain(reason)}.`,
     ...(unnamed.length === 0 ? [] : [`Read before, and not trusted: ${read}.`]),
     ...(carried.length === 0 ? [] : [`Of files as they are now, and no others: ${shownFiles(carried)}.`]),
-    input ?? "**The input is too long to be shown, so that this can only be denied.** It begins and ends so:",
-    ...(input === undefined ? [excerptOf(question.input)] : []),
-    input === undefined
-      ? `${denySign} denies it; so does an answer to this message, with your reason, or \`!deny ${id} why\`.`
-      : `${approveSign} lets it be carried out, ${denySign} denies it; an answer to this message denies it with your reason. Or: \`!approve ${id}\`, \`!deny ${id} why\`.`,
-    `May decide: ${people}. Until ${timeOf(expiresAt)}.`,
+    ...(isWhole
+      ? []
+      : ["**The input is too long to be shown, so that this can only be denied.** It begins and ends so:"]),
+    ...(input === undefined || input === "" ? [] : [input]),
+    isWhole
+      ? `${approveSign} yes, ${denySign} no; an answer to this message is a no with your reason. Or write \`!approve ${id}\`, \`!deny ${id} why\`.`
+      : `${denySign} denies it; so does an answer to this message, with your reason, or \`!deny ${id} why\`.`,
+    `May decide: ${people}, until ${until}.`,
   ].join("\n\n");
   const content = { ...messageContent({ markdown, thread, members: notified, key }), ...marked(id) };
   const card: OutboxDraft = { key, roomId, sender, kind: "message", content };
-  const signs = input === undefined ? [denySign] : [approveSign, denySign];
+  const signs = isWhole ? [approveSign, denySign] : [denySign];
   return [card, ...signs.map((sign) => reaction(card, sign, id))];
 }
 
@@ -158,22 +151,20 @@ export function outcomeOfCard({ key: about, roomId, sender }: Card, outcome: Car
 }
 
 /** In Markdown, for people. */
-function outcomeText({ id, tool, summary, state, by, because }: CardOutcome): string {
+function outcomeText({ id, wording, state, by, because }: CardOutcome): string {
   const whom = by ? ` by ${by}` : "";
   const why = because ? `: ${quoted(because)}` : "";
   const said = {
-    approved: `✅ was approved${whom}, and is being carried out`,
-    denied: `❌ was denied${whom}${why}`,
-    expired: "⌛ expired: nobody decided in time, and it was not carried out",
-    withdrawn: `↩️ was withdrawn, and was not carried out${why}`,
-    done: `✅ was approved${whom}, and has been carried out`,
-    failed: `⚠️ was approved${whom}, and failed${why}`,
-    refused: `⛔ was approved${whom}, and was refused all the same${why}`,
-    interrupted: `🛑 was interrupted${why}`,
-    unknown: `❓ was approved${whom}; whether it was carried out is unknown, since the bridge was interrupted`,
+    denied: `❌ Denied${whom}${why}`,
+    expired: "⌛ Expired: nobody decided in time, and it was not carried out",
+    withdrawn: `↩️ Withdrawn, and not carried out${why}`,
+    done: `✅ Approved${whom}, and done`,
+    failed: `⚠️ Approved${whom}, and failed${why}`,
+    refused: `⛔ Approved${whom}, and refused all the same${why}`,
+    interrupted: `🛑 Interrupted${why}`,
+    unknown: `❓ Approved${whom}; whether it was done is unknown, since the bridge was interrupted`,
   }[state];
-  const [sign, ...words] = said.split(" ");
-  return `${sign} **Operation ${id}** ${words.join(" ")}.\n\n${quoted(tool)}: ${quoted(summary)}`;
+  return `**${wording.text}?** (operation ${id})\n\n${said}.`;
 }
 
 /** By which programs know a card and its signs; they address no agent. */
@@ -197,24 +188,8 @@ const shownFiles = (files: readonly Stamp[]): string => {
   return shortened(names, files.length) + (files.length > namesMost ? all : "");
 };
 
-/** Text from elsewhere on one line, as code: nothing in it is a link, a mention or markup. */
-function quoted(text: string, most = lineMost): string {
-  const line = clipped(visible(text).replaceAll(/\s+/g, " ").trim(), most);
-  const fence = "`".repeat(Math.max(0, ...[...line.matchAll(/`+/g)].map(([run]) => run.length)) + 1);
-  return /^`|`$|^$/.test(line) ? `${fence} ${line} ${fence}` : `${fence}${line}${fence}`;
-}
-
 /** A sentence of ours, unless it holds what could be markup. */
 const plain = (text: string): string =>
   /^[\p{L}\p{N} ,.;:'’@/()!#$+=_-]*$/u.test(text) && !text.includes("//")
     ? clipped(text, reasonMost)
     : quoted(text, reasonMost);
-
-/** Cut in the middle: the end of a text says as much as its beginning. */
-function clipped(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const end = text.slice(-Math.floor(most / 3)).replace(/^[\uDC00-\uDFFF]/, "");
-  return `${beginning(text, most - end.length - 1)}…${end}`;
-}
-
-const timeOf = (at: Date): string => `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`;

@@ -1,20 +1,20 @@
 import { UserError } from "../../base/lib/errors.ts";
-import type { Conversation } from "../../base/lib/ids.ts";
-import { digest, type EventId, type RoomId, type UserId } from "../../base/lib/ids.ts";
+import type { Conversation, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
-import { utter } from "../../domain/speech/utter.ts";
 import type { Operation, Operations } from "../../domain/tables/operations.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
-import { type Card, outcomeOfCard, shownInput } from "./approval-card.ts";
-import { cardOf } from "./asking.ts";
+import { type CardOutcome, outcomeOfCard, shownInput } from "./approval-card.ts";
+import { cardOf, wordingOnCard } from "./asking.ts";
+import type { Toolbox } from "./toolbox.ts";
 
 export interface ApprovalParts {
   readonly operations: Operations;
   readonly rooms: Rooms;
   readonly rights: Rights;
   readonly botUserId: UserId;
+  readonly toolbox: Toolbox;
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
   readonly onWoken: (conversations: readonly Conversation[]) => void;
 }
@@ -51,11 +51,10 @@ export class Approvals {
         `Operation ${operation.id} can only be denied: its input is too long to be shown, so that nobody has seen all of it.`,
       );
     }
-    const { id, tool, summary } = operation;
-    const card = cardOf(operation, this.#parts.botUserId);
-    const edit = card ? [outcomeOfCard(card, { id, tool, summary, state: decision, by, because })] : [];
-    const woken = await operations.decide(id, decision, { userId: by, because }, edit);
-    if (!woken) throw new UserError(whatBecame((await operations.find(id)) ?? operation));
+    // What was approved is told when it is done: a client without edits shows each of them as a message.
+    const edit = approved ? [] : this.#edit(operation, { state: "denied", by, because });
+    const woken = await operations.decide(operation.id, decision, { userId: by, because }, edit);
+    if (!woken) throw new UserError(whatBecame((await operations.find(operation.id)) ?? operation));
     onWoken([woken]);
     this.#deliver(edit);
   }
@@ -64,6 +63,11 @@ export class Approvals {
   async decideNumber(id: number, verdict: PersonsDecision): Promise<void> {
     const operation = await this.#parts.operations.find(id);
     if (!operation) throw new UserError(`There is no operation ${id}.`);
+    if (await this.#parts.operations.hasNamesake(operation, verdict.roomId)) {
+      throw new UserError(
+        `Another question here has the number ${id} as well, from before this bridge's database was restored. Decide with a reaction to the question that you mean.`,
+      );
+    }
     await this.decide(operation, verdict);
   }
 
@@ -72,12 +76,8 @@ export class Approvals {
     const { operations } = this.#parts;
     const woken: Conversation[] = [];
     for (const operation of await operations.overdue()) {
-      const { id, tool, summary } = operation;
-      const card = cardOf(operation, this.#parts.botUserId);
-      const told = card
-        ? [outcomeOfCard(card, { id, tool, summary, state: "expired" }), ...this.#notice(operation, card)]
-        : [];
-      const conversation = await operations.decide(id, "expired", undefined, told);
+      const told = this.#edit(operation, { state: "expired" });
+      const conversation = await operations.decide(operation.id, "expired", undefined, told);
       if (!conversation) continue;
       woken.push(conversation);
       this.#deliver(told);
@@ -87,23 +87,21 @@ export class Approvals {
 
   /** Somebody has changed a message (`how`): what it asked for, and nobody has decided yet, is not asked for any more. */
   async withdraw(eventId: EventId, how: "edited" | "taken back"): Promise<void> {
-    const { botUserId, onWoken, operations } = this.#parts;
+    const { onWoken, operations } = this.#parts;
     const because = `the message that asked for it was ${how}`;
     for (const operation of await operations.requestChanged(eventId)) {
-      const { id, tool, summary } = operation;
-      const card = cardOf(operation, botUserId);
-      const edit = card ? [outcomeOfCard(card, { id, tool, summary, state: "withdrawn", because })] : [];
-      const woken = await operations.decide(id, "withdrawn", { because }, edit);
+      const edit = this.#edit(operation, { state: "withdrawn", because });
+      const woken = await operations.decide(operation.id, "withdrawn", { because }, edit);
       if (!woken) continue;
       onWoken([woken]);
       this.#deliver(edit);
     }
   }
 
-  /** An edit asks for no attention. */
-  #notice({ id }: Operation, { key, roomId, sender }: Card): OutboxDraft[] {
-    const text = `Operation ${id} was not carried out: nobody has approved it in time.`;
-    return utter({ sender, roomId, text, notice: true, key: digest("expired", key) });
+  #edit(operation: Operation, outcome: Omit<CardOutcome, "id" | "wording">): OutboxDraft[] {
+    const card = cardOf(operation, this.#parts.botUserId);
+    const wording = wordingOnCard(operation, this.#parts);
+    return card ? [outcomeOfCard(card, { id: operation.id, wording, ...outcome })] : [];
   }
 
   /**
@@ -126,7 +124,9 @@ export class Approvals {
   }
 }
 
-const isDecided = ({ state, decision }: Operation): boolean => state !== "asked" || decision !== null;
+/** Nobody has seen what has no card: it is being asked elsewhere. */
+const isDecided = ({ cardKey, state, decision }: Operation): boolean =>
+  state !== "asked" || decision !== null || cardKey === null;
 
 /** Why there is nothing to decide any more. */
 function whatBecame(operation: Operation): string {

@@ -8,6 +8,8 @@ import { problemsOf } from "../../base/lib/problems.ts";
 export interface FieldSchema {
   readonly type?: string;
   readonly description?: string;
+  /** Text for people in its place. */
+  readonly help?: string;
   readonly enum?: readonly unknown[];
   readonly default?: unknown;
   readonly minimum?: number;
@@ -46,6 +48,24 @@ export function formOf(input: z.ZodObject): Form {
   forms.set(input, form);
   return form;
 }
+
+/** Parts of a schema that are for people, or tell a model nothing: what is refused says why, and whatever has a text is not empty. */
+const untold = new Set(["help", "additionalProperties", "minLength", "maxLength", "pattern"]);
+
+/** The form of an input as models are told it. */
+export const toldForm = (input: z.ZodObject): Record<string, unknown> =>
+  told(formOf(input).json) as Record<string, unknown>;
+
+const told = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(told);
+  if (!isObject(schema)) return schema;
+  const { properties, ...rest } = schema;
+  const inner = isObject(properties) && Object.entries(properties).map(([name, field]) => [name, told(field)]);
+  return Object.fromEntries([
+    ...Object.entries(rest).flatMap(([name, value]) => (untold.has(name) ? [] : [[name, told(value)]])),
+    ...(inner ? [["properties", Object.fromEntries(inner)]] : []),
+  ]);
+};
 
 /**
  * A valid input from what was written. Text where a number, a list or yes or no is expected is read as that, and null
@@ -127,7 +147,14 @@ const listed = (text: string): unknown[] => {
 };
 
 /** The end of "found X, expected …". */
-export const expected = ({ type, description, enum: words, items: each, ...schema }: FieldSchema): string => {
+export const expected = ({
+  type,
+  description,
+  help = description,
+  enum: words,
+  items: each,
+  ...schema
+}: FieldSchema): string => {
   if (words) return `one of ${words.join(", ")}`;
   switch (type) {
     case "integer":
@@ -142,7 +169,7 @@ export const expected = ({ type, description, enum: words, items: each, ...schem
       return "values by their names";
     default: {
       const text = schema.maxLength === undefined ? "a text" : `a text of up to ${schema.maxLength} characters`;
-      return description === undefined ? text : `${text}: ${description}`;
+      return help === undefined ? text : `${text}: ${help}`;
     }
   }
 };

@@ -8,7 +8,6 @@ import { agentUserId } from "../../domain/agents/agent.ts";
 import type { Stamp } from "../../domain/files/stamp.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
-import { isEncrypted } from "../../domain/speech/speaking.ts";
 import { utter } from "../../domain/speech/utter.ts";
 import type { OperationCall, OperationState, Question } from "../../domain/tables/operation-record.ts";
 import type { Operation, Operations } from "../../domain/tables/operations.ts";
@@ -16,14 +15,17 @@ import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import { approvalCard, type Card, type CardQuestion, outcomeOfCard } from "./approval-card.ts";
 import type { AskVerdict } from "./gate.ts";
+import { quoted } from "./shown-text.ts";
 import type { ToolContext } from "./tool.ts";
+import type { Toolbox } from "./toolbox.ts";
+import { roomsIn, type Wording, wordingOf } from "./wording.ts";
 
 const parkedMost = 10;
 /** People who are notified of a card, where none of those for whom the agent acts may decide. */
 const notifiedMost = 10;
 
 /** Call that takes files elsewhere. */
-export interface Carrier {
+interface Carrier {
   readonly carried?: readonly Stamp[];
 }
 
@@ -36,6 +38,7 @@ export interface AskServices {
   readonly operations: Operations;
   readonly rights: Rights;
   readonly rooms: Rooms;
+  readonly toolbox: Toolbox;
 }
 
 /** How people are asked whether an operation may be carried out. */
@@ -62,7 +65,7 @@ export async function askPeople(
   { reason: because, wall }: Pick<AskVerdict, "reason" | "wall">,
 ): Promise<Asking | { readonly refusal: string }> {
   const { agent, roomId } = asker;
-  const { id, expiresAt, parked } = await services.operations.reserve({ agent: agent.name, roomId });
+  const { id, expiresAt, parked } = await services.operations.reserve({ agent: agent.name, roomId }, call.id);
   if (parked >= parkedMost) {
     return { refusal: `${because}, and ${parked} turns of this conversation already wait for an approval` };
   }
@@ -70,21 +73,28 @@ export async function askPeople(
   if (!place) return { refusal: `${because}, and nobody may approve it, neither here nor in a control room` };
   const { card, approvers, from, speaks } = place;
   const now = services.clock.now();
+  const where = { agent: agent.name, roomId };
+  const tool = services.toolbox.find(call.tool);
+  const names = await namesOf(roomsIn({ ...call, roomId }, tool), services.rooms);
+  const here = (text: string) => (from === undefined ? text.replaceAll(`rooms:/${roomId}/`, "") : text);
   const theirs = approvers.filter((person) => call.requesters.includes(person));
   const question: CardQuestion = {
     ...call,
     input: call.input as Record<string, unknown>,
     id,
-    reason: because,
-    taint: asker.taint,
-    carried: asker.carried ?? [],
+    wording: wordingOf({ ...call, ...where }, tool, { isHere: from === undefined, names }),
+    now,
+    timeZone: agent.settings.timeZone,
+    reason: here(because),
+    taint: asker.taint.map(here),
+    carried: (asker.carried ?? []).map((stamp) => ({ ...stamp, path: here(stamp.path) })),
     approvers,
     notified: theirs.length > 0 ? theirs : approvers.slice(0, notifiedMost),
     expiresAt,
     from,
     thread: from === undefined ? asker.thread : undefined,
   };
-  const where = from === undefined ? "by people in this room" : "by those who run this bridge";
+  const whom = from === undefined ? "by people in this room" : "by those who run this bridge";
   return {
     question: {
       id,
@@ -97,7 +107,7 @@ export async function askPeople(
     outbox: [...approvalCard(card, question), ...(from && speaks ? askedElsewhere(id, call, asker) : [])],
     told: systemEvent(
       now,
-      `Operation ${id}, ${call.tool} (call ${call.callId}), waits until ${eventTime(expiresAt)} for approval ${where}: ${because}. The turn goes on when they have decided.`,
+      `Operation ${id}, ${call.tool} (call ${call.callId}), waits until ${eventTime(expiresAt)} for approval ${whom}: ${because}. The turn goes on when they have decided.`,
     ),
   };
 }
@@ -107,7 +117,7 @@ interface CardPlace {
   readonly approvers: readonly UserId[];
   /** Where the agent asks from, if the card is in another room. */
   readonly from: string | undefined;
-  /** There is a room, in which what is said is not encrypted. */
+  /** There is a room in which the agent can say something. */
   readonly speaks: boolean;
 }
 
@@ -118,16 +128,28 @@ async function placeOf(
   { agent, roomId }: Asker,
 ): Promise<CardPlace | undefined> {
   const cardKey = digest("card", key);
-  const speaks = roomId !== HOME && !(await isEncrypted(roomId, rooms));
+  const speaks = roomId !== HOME && !(await rooms.isUnwritable(roomId));
   const here = speaks ? await approversIn(roomId, { rooms, rights }) : [];
   if (here.length > 0) {
     return { card: { key: cardKey, roomId, sender: agent.userId }, approvers: here, from: undefined, speaks };
   }
   const control = await rooms.controlRoom();
-  const admins = control === undefined ? [] : await approversIn(control, { rooms, rights });
+  const admins =
+    control === undefined || (await rooms.isEncrypted(control)) ? [] : await approversIn(control, { rooms, rights });
   if (control === undefined || admins.length === 0) return undefined;
-  const from = `${agent.displayName} (${agent.userId}), ${roomId === HOME ? "by itself" : `in ${roomId}`}`;
+  const name = (await namesOf([roomId], rooms)).get(roomId);
+  const room = name === undefined ? quoted(roomId) : `${quoted(name)} (${quoted(roomId)})`;
+  const from = `${quoted(agent.displayName)} (${agent.userId}), ${roomId === HOME ? "by itself" : `in ${room}`}`;
   return { card: { key: cardKey, roomId: control, sender: botUserId }, approvers: admins, from, speaks };
+}
+
+/** Names of rooms that have one. */
+export async function namesOf(roomIds: readonly string[], rooms: Pick<Rooms, "context">): Promise<Map<string, string>> {
+  const found = roomIds.map(async (roomId) => {
+    const name = (await rooms.context(roomId as RoomId)).state["m.room.name"]?.name;
+    return typeof name === "string" && name.trim() !== "" ? [[roomId, name] as const] : [];
+  });
+  return new Map((await Promise.all(found)).flat());
 }
 
 function askedElsewhere(id: number, { key }: OperationCall, { agent, roomId, thread }: Asker) {
@@ -143,15 +165,22 @@ export function cardOf({ agent, cardKey, cardRoom, roomId }: Operation, botUserI
   return { key: cardKey, roomId: cardRoom, sender };
 }
 
-/** Makes the last edit of an operation's card when it has ended. A card that was denied says so already. */
+/** Services by which a card is found, and worded. */
+export type OutcomeServices = Pick<AskServices, "botUserId" | "toolbox">;
+
+/** A question whose card stands somewhere, as its outcome names it. */
+export const wordingOnCard = (operation: Operation, { toolbox }: OutcomeServices): Wording =>
+  wordingOf(operation, toolbox.find(operation.tool), { isHere: operation.cardRoom === operation.roomId });
+
+/** Makes the one edit of an operation's card when it has ended. A card that was denied says so already. */
 export function cardOutcome(
   operation: Operation,
   { state, error }: { readonly state: OperationState; readonly error?: string },
-  botUserId: UserId,
+  services: OutcomeServices,
 ): OutboxDraft[] {
-  const card = cardOf(operation, botUserId);
-  const { decision, decidedBy: by, id, tool, summary } = operation;
+  const card = cardOf(operation, services.botUserId);
+  const { decision, decidedBy: by, id } = operation;
   const told = state === "expired" || (state === "refused" && decision !== "approved");
   if (!card || told || state === "asked" || state === "running") return [];
-  return [outcomeOfCard(card, { id, tool, summary, state, by, because: error })];
+  return [outcomeOfCard(card, { id, wording: wordingOnCard(operation, services), state, by, because: error })];
 }

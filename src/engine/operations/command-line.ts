@@ -105,12 +105,12 @@ export function usageOf(form: Commandable, prefix: string): string {
 /** Usage with the meaning of each part, examples, and other words for it. */
 export function helpFor(form: Commandable, prefix: string): string {
   const described = Object.entries(formOf(form.input).fields).map(([field, schema]) => {
-    const { description = "", default: usual } = schema;
+    const { description = "", help = description, default: usual } = schema;
     const facts = [
       ...(schema.type === "string" && !schema.enum ? [] : [expected(schema)]),
       ...(usual === undefined ? [] : [`without it ${usual}`]),
     ];
-    return `- \`${field}\`: ${description}${facts.length > 0 ? ` (${facts.join("; ")})` : ""}`;
+    return `- \`${field}\`: ${help}${facts.length > 0 ? ` (${facts.join("; ")})` : ""}`;
   });
   const command = `${prefix}${commandOf(form)}`;
   const examples = (form.examples ?? []).map((example) => `\`${command} ${example}\``);

@@ -1,60 +1,38 @@
 import type { Json } from "../../adapters/database/connection.ts";
-import { UserError } from "../../base/lib/errors.ts";
-import { digest } from "../../base/lib/ids.ts";
+import { type Conversation, digest } from "../../base/lib/ids.ts";
 import { canonicalJson, isObject } from "../../base/lib/json.ts";
 import { render } from "../../base/lmml/render.ts";
 import { beginning } from "../../base/prompt/measure.ts";
-import type { Agent } from "../../domain/agents/agent.ts";
-import { seatOf } from "../../domain/desk/desk.ts";
+import { folderHere, fromShare } from "../../domain/files/path.ts";
 import type { Stamp } from "../../domain/files/stamp.ts";
 import type { OperationCall } from "../../domain/tables/operation-record.ts";
 import { positionalFields } from "./command-line.ts";
-import { gate, type Verdict } from "./gate.ts";
 import type { AnyTool, OperationKind, ToolContext, ToolOutcome } from "./tool.ts";
-import { type Arguments, readArguments, type Toolbox } from "./toolbox.ts";
+import type { Arguments } from "./toolbox.ts";
 
-/** A model's call, before anybody has looked at it. */
-export interface ModelCall {
-  readonly name: string;
-  /** JSON as the model wrote it. */
-  readonly arguments: string;
-}
-
+/** A call with its tool and a valid input. */
 export type OperationRequest = { readonly tool: AnyTool } & Arguments;
 
-/** The call with its tool and a valid input, or what is wrong with it. */
-export type Prepared = OperationRequest | { readonly refusal: string };
-
-/** `tools`: names of those that the caller has; undefined is all that the agent has. */
-export function prepare(toolbox: Toolbox, agent: Agent, call: ModelCall, tools?: readonly string[]): Prepared {
-  try {
-    const tool = toolbox.called(agent, call.name, tools);
-    return { tool, ...readArguments(tool, call.arguments) };
-  } catch (error) {
-    if (error instanceof UserError) return { refusal: error.message };
-    throw error;
-  }
+/** Writes paths from their share on; see `Tool.paths`. Whatever looks at the input later sees one path for one file. */
+export function inPlace<Input extends Readonly<Record<string, unknown>>>(
+  tool: Pick<AnyTool, "paths">,
+  input: Input,
+  { agent, roomId }: Conversation,
+): Input {
+  const here = folderHere(agent, roomId);
+  const whole = (tool.paths ?? []).flatMap((field) => {
+    const path = input[field];
+    return typeof path === "string" ? [[field, fromShare(path, here)]] : [];
+  });
+  return { ...input, ...Object.fromEntries(whole) };
 }
 
-/** Answer of the gate to a call, and the kind of operation that it found. */
-export interface Examined {
-  readonly kind: OperationKind;
-  readonly verdict: Verdict;
-}
+/** True if the call may run at once with others of its step. */
+export const mayRunBeside = ({ tool: { beside, kind }, input }: OperationRequest): boolean =>
+  typeof beside === "function" ? beside(input) : (beside ?? kind === "read");
 
-/** Asks the gate. A caller's mistake that shows already here is refused by it. */
-export async function examine({ tool, input, todo }: OperationRequest, context: ToolContext): Promise<Examined> {
-  let kind: OperationKind = "read";
-  try {
-    if (todo !== undefined && !(await context.todos.open(seatOf(context.agent, context.roomId), todo)))
-      throw new UserError(`todo: there is no open todo ${todo} here.`);
-    kind = typeof tool.kind === "function" ? await tool.kind(input, context) : tool.kind;
-    return { kind, verdict: await gate({ ...context, tool, input, kind }) };
-  } catch (error) {
-    if (error instanceof UserError) return { kind, verdict: { decision: "refuse", reason: error.message } };
-    throw error;
-  }
-}
+/** A reason as the end of a sentence. */
+export const ending = (why: string): string => `${why}${/[.!?]$/.test(why) ? "" : "."}`;
 
 /** How an operation has ended, and what its caller is told. */
 export interface Ended {
@@ -64,8 +42,7 @@ export interface Ended {
   readonly error?: string;
 }
 
-const notCarriedOut = (tool: AnyTool, why: string): string =>
-  `${tool.name} was not carried out: ${why}${/[.!?]$/.test(why) ? "" : "."}`;
+const notCarriedOut = (tool: AnyTool, why: string): string => `${tool.name} was not carried out: ${ending(why)}`;
 
 export const refused = (tool: AnyTool, why: string, state: Ended["state"] = "refused"): Ended => ({
   state,
@@ -79,43 +56,12 @@ export const outcomeUnknown =
 
 export const unknown: Ended = { state: "unknown", outcome: { result: outcomeUnknown } };
 
-/**
- * Carries out what the gate has let through. A caller's mistake is a result like any other; a bug is thrown, and so is
- * the reason of a signal that is aborted meanwhile: a tool that does not mind the signal is left behind.
- */
-export async function operate(
-  { tool, input }: OperationRequest,
-  kind: OperationKind,
-  context: ToolContext,
-): Promise<Ended> {
-  let ended: Ended;
-  try {
-    ended = { state: "done", outcome: await unlessAborted(context.signal, () => tool.run(input, context, kind)) };
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    ended = refused(tool, error.message, "failed");
-  }
-  return withSources(ended, context);
-}
-
 /** Counts what the files show that were read for it. */
 export function withSources(ended: Ended, { files }: ToolContext): Ended {
   const { outcome } = ended;
   const sources = [...new Set([...(outcome.sources ?? []), ...files.sources])];
   const taint = [...new Set([...(outcome.taint ?? []), ...files.taint])];
   return { ...ended, outcome: { ...outcome, sources, taint } };
-}
-
-async function unlessAborted<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([work(), aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }
 
 const summaryMax = 160;

@@ -1,4 +1,5 @@
 import { visible } from "../../base/lmml/visible.ts";
+import { beginning } from "../../base/prompt/measure.ts";
 
 /** Longer runs of blanks are shown as a count: no indentation needs so many. */
 const blanksMost = 40;
@@ -28,4 +29,24 @@ export function endsOf(text: string, most: number): string {
   const head = Math.ceil(most / 2);
   const tail = lines.length - Math.floor(most / 2);
   return [...lines.slice(0, head), `‹${tail - head} lines are left out here›`, ...lines.slice(tail)].join("\n");
+}
+
+/** Cut in the middle: the end of a text says as much as its beginning. */
+export function clipped(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const end = text.slice(-Math.floor(most / 3)).replace(/^[\uDC00-\uDFFF]/, "");
+  return `${beginning(text, most - end.length - 1)}…${end}`;
+}
+
+const lineMost = 300;
+
+/** Text from elsewhere on one line, clipped. */
+export const lineOf = (text: string, most = lineMost): string =>
+  clipped(visible(text).replaceAll(/\s+/g, " ").trim(), most);
+
+/** Text from elsewhere on one line, as code: nothing in it is a link, a mention or markup. */
+export function quoted(text: string, most = lineMost): string {
+  const line = lineOf(text, most);
+  const fence = "`".repeat(Math.max(0, ...[...line.matchAll(/`+/g)].map(([run]) => run.length)) + 1);
+  return /^`|`$|^$/.test(line) ? `${fence} ${line} ${fence}` : `${fence}${line}${fence}`;
 }

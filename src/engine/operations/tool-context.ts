@@ -1,22 +1,15 @@
-import type { Interpreter } from "../../adapters/sandbox/interpreter.ts";
 import type { Clock } from "../../base/lib/clock.ts";
-import { type AgentDirectory, personaPath } from "../../domain/agents/agent.ts";
+import { personaPath } from "../../domain/agents/agent.ts";
 import type { Submodels } from "../../domain/budget/submodel.ts";
 import { WindowDesk, type WindowParts } from "../../domain/desk/windows.ts";
 import { FileSystem, type FileSystemParts } from "../../domain/files/file-system.ts";
-import type { Schedules } from "../../domain/plans/schedules.ts";
 import { higher, includesLevel, type Level } from "../../domain/rights/permissions.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
 import { type Trust, untrusted } from "../../domain/rights/trust.ts";
-import type { Events } from "../../domain/tables/events.ts";
-import type { Knowledge } from "../../domain/tables/knowledge.ts";
-import type { Rooms } from "../../domain/tables/rooms.ts";
-import type { Todos } from "../../domain/tables/todos.ts";
-import type { Uploads } from "../../domain/tables/uploads.ts";
 import { deliver, type LetterServices } from "./letter.ts";
 import type { Origin } from "./origin.ts";
 import type { SubAgents } from "./sub-agents.ts";
-import type { ToolContext } from "./tool.ts";
+import type { SharedServices, ToolContext } from "./tool.ts";
 import { wakeToDelegate } from "./wake-to-delegate.ts";
 
 /** Files as those for whom something is done may use them; `level` is what all of them may do. */
@@ -47,62 +40,33 @@ export function filesFor(
 
 /** Services from which `toolContext` is made. */
 export interface ToolServices extends Trust, LetterServices {
-  readonly rights: Rights;
   readonly clock: Clock;
-  readonly directory: AgentDirectory;
-  readonly events: Pick<Events, "find">;
   readonly files: FileSystemParts;
-  readonly interpreter: Interpreter;
-  readonly knowledge: Knowledge;
-  readonly rooms: Rooms;
-  readonly schedules: Schedules;
+  readonly forTools: SharedServices;
+  readonly rights: Rights;
   readonly subAgents: SubAgents;
   readonly submodels: Submodels;
-  readonly todos: Todos;
-  readonly uploads: Uploads;
   readonly windows: WindowParts;
 }
 
 /** Everything that a tool may use, for models' calls and people's commands alike. */
 export async function toolContext(services: ToolServices, origin: Origin): Promise<ToolContext> {
-  const {
-    clock,
-    directory,
-    events,
-    files,
-    interpreter,
-    knowledge,
-    rights,
-    rooms,
-    schedules,
-    subAgents,
-    submodels,
-    todos,
-    uploads,
-    windows,
-  } = services;
+  const { clock, files, forTools, rights, subAgents, submodels, windows } = services;
   const { requesters, approvedBy } = origin;
   const { level: theirs, userId: onBehalfOf = origin.agent.owner } = await rights.weakestOf(requesters);
   const level = approvedBy === undefined ? theirs : higher(theirs, await rights.of(approvedBy));
   const own = { submodel: submodels.for(origin), files: filesFor(files, origin, level) };
   const now = clock.now();
   return {
+    ...forTools,
     ...origin,
     ...own,
     level,
     onBehalfOf,
     now,
     delegate: origin.delegate ?? (({ subAgent }) => wakeToDelegate(subAgents, origin, subAgent, now)),
-    rooms,
-    events,
-    agents: directory,
     filesIn: (roomId) => filesFor(files, { ...origin, roomId }, level),
-    uploads,
-    knowledge,
-    todos,
-    interpreter,
     letter: (to, text) => deliver(services, origin, { to, text, onBehalfOf, at: now }),
-    schedules,
     windows: new WindowDesk(windows, {
       ...origin,
       ...own,

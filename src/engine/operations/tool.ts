@@ -22,8 +22,21 @@ import type { Topic } from "./topics.ts";
 export const operationKinds = ["read", "create", "update", "delete"] as const;
 export type OperationKind = (typeof operationKinds)[number];
 
+/** Services that every tool is handed as they are; `wireMind` makes them. */
+export interface SharedServices {
+  readonly agents: AgentDirectory;
+  readonly events: Pick<Events, "find" | "numbered">;
+  readonly interpreter: Interpreter;
+  readonly knowledge: Knowledge;
+  readonly rooms: Rooms;
+  readonly schedules: Pick<Schedules, "find" | "add" | "list" | "remove">;
+  readonly todos: Todos;
+  /** Files that rows of the outbox of kind `media` carry, under the row's key. */
+  readonly uploads: Pick<Uploads, "keep">;
+}
+
 /** Services that a tool may use; they come as one argument, and nothing else is reached for. */
-export interface ToolContext {
+export interface ToolContext extends SharedServices {
   readonly agent: Agent;
   /** The conversation's room, '' at home. */
   readonly roomId: RoomId;
@@ -45,21 +58,12 @@ export interface ToolContext {
   /** Untrusted texts that the caller has read: user ids, and paths of files. */
   readonly taint: readonly string[];
   readonly now: Date;
-  readonly rooms: Rooms;
-  readonly events: Pick<Events, "find">;
-  readonly agents: AgentDirectory;
   /** Answers questions about texts that are too long to be read by the agent itself. */
   readonly submodel: Submodel;
   /** Files as those for whom it is done may use them. What is read of them is counted to the outcome's sources and taint. */
   readonly files: FileSystem;
   /** Files as the people of another room may see them: only what they may read. */
   readonly filesIn: (roomId: RoomId) => FileSystem;
-  /** Files that rows of the outbox of kind `media` carry, under the row's key. */
-  readonly uploads: Pick<Uploads, "keep">;
-  readonly knowledge: Knowledge;
-  readonly todos: Todos;
-  readonly interpreter: Interpreter;
-  readonly schedules: Pick<Schedules, "find" | "add" | "list" | "remove">;
   /** Number of the todo that it is done for. */
   readonly todo?: number | undefined;
   /**
@@ -120,6 +124,11 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly description: string;
   /** Speaks to people in its place, where the two differ. */
   readonly help?: string;
+  /**
+   * A call in the words in which a person would ask for it, such as `Delete {path}`, with fields of the input; there must be
+   * a value for each. `{field:words}` says by these words that a field is true.
+   */
+  readonly wording?: string | ((input: z.output<z.ZodObject<Shape>>, kind: OperationKind) => string);
   /** The part of `!help` in which the command stands. */
   readonly topic?: Topic;
   /** Where it depends on the input, `run` is told which it was. */
@@ -148,8 +157,15 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
    * asks again.
    */
   readonly carries?: (input: z.output<z.ZodObject<Shape>>) => string;
+  /** Fields of the input that are paths, or patterns of them: one without a share is in the room's files. */
+  readonly paths?: readonly string[];
   /** May be run again when its outcome is unknown. Where not, the outcome is reported as unknown. */
   readonly repeatable: boolean;
+  /**
+   * Its calls may run at once with others of their step; by default those of kind `read`. Not where they change what the
+   * next call would find.
+   */
+  readonly beside?: boolean | ((input: z.output<z.ZodObject<Shape>>) => boolean);
   /** `run` changes nothing and waits for nothing but the database: all that happens is in its outcome. */
   readonly immediate?: boolean;
   /** Every field is described: the model and people read it. */

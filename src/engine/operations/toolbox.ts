@@ -6,7 +6,7 @@ import { digest } from "../../base/lib/ids.ts";
 import { storableJson } from "../../base/lib/storable.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { subAgentSets } from "../../domain/agents/settings.ts";
-import { formOf, readInput } from "./arguments.ts";
+import { readInput, toldForm } from "./arguments.ts";
 import type { AnyTool } from "./tool.ts";
 
 /** The tools that a model is offered. */
@@ -62,6 +62,11 @@ export class Toolbox {
     throw new UserError(`There is no function ${name}. Functions: ${known.join(", ")}`);
   }
 
+  /** The tool of this name, whoever has it. */
+  find(name: string): AnyTool | undefined {
+    return this.#tools.find((tool) => tool.name === name);
+  }
+
   /** True if the model names a function whose call can be written with the thought that led to it. */
   isImmediate(agent: Agent, name: string, names?: readonly string[]): boolean {
     return this.of(agent, names).some((tool) => tool.immediate === true && nameFor(agent, tool) === name);
@@ -78,7 +83,7 @@ const offerOf = (agent: Agent, tools: readonly AnyTool[]): Offer => {
   const definitions = tools.map((tool) => ({
     name: nameFor(agent, tool),
     description: tool.description,
-    parameters: formOf(inputOf(tool)).json,
+    parameters: toldForm(tool.input),
   }));
   const text = JSON.stringify(definitions, undefined, 1);
   return { definitions, text, hash: digest("toolset", text) };

@@ -1,162 +1,177 @@
 import type { RoomId } from "../../base/lib/ids.ts";
-import { memoEach } from "../../base/lib/memo.ts";
-import type { Element } from "../../base/lmml/element.ts";
-import { lasting } from "../../base/lmml/render.ts";
+import { memo, memoEach } from "../../base/lib/memo.ts";
+import { type Element, element } from "../../base/lmml/element.ts";
 import { fitted } from "../../base/prompt/list-part.ts";
-import { logDepth, logEntryMax, shellChars } from "../../base/prompt/log-pieces.ts";
-import { sizeAt } from "../../base/prompt/measure.ts";
-import type { LogPiece } from "../../base/prompt/types.ts";
+import { logEntryMax, logHead, logLines } from "../../base/prompt/log.ts";
+import { beginning as beginningOf, textChars } from "../../base/prompt/measure.ts";
+import type { LogEntry, LogView } from "../../base/prompt/types.ts";
 import type { LogState } from "../../domain/tables/steps.ts";
 
 /** An event or an entry of the ephemeris, with its place among those of its source. */
 export interface LogItem {
-  readonly source: LogPiece["source"];
   readonly position: number;
   /** By the database's clock: what a sender says of the time decides nothing here. */
   readonly arrivedAt: Date;
-  readonly element: Element;
-  /** Shown as new in this turn: it comes to the log with the next. */
-  readonly fresh: boolean;
+  readonly entry: LogEntry;
 }
 
 interface Logging {
-  /** The turn that is shown the log. */
-  readonly turnId: number;
   readonly here: RoomId;
   readonly charsMax: number;
+  readonly timeZone: string;
   /** The most characters that it may take; beyond them it is cut to half of that. */
   readonly max: number;
   /** Sources of which as much was read as ever is: older items may not have been read. */
-  readonly full: ReadonlySet<LogPiece["source"]>;
+  readonly full: ReadonlySet<LogEntry["source"]>;
+  /** See `roomNumbers`. */
+  readonly numbers?: ReadonlyMap<RoomId, number>;
 }
 
+export const emptyLog: LogState = { from: {}, leftOut: [], brief: 0 };
+
+/** Share of a log that is cut which is kept for the conversation's own room, however much is said elsewhere. */
+const ownShare = 0.5;
+
 /**
- * Moves the log on by the new items, and returns what it shows and the state from which the next one begins.
- * @param items in the order of their places, source by source
+ * Moves the log on: returns what it shows of the items, and the state from which the next one begins. Lines stand in the
+ * order in which they arrived, so it only grows until it is cut.
  */
 export function advance(
   state: LogState,
   items: readonly LogItem[],
   logging: Logging,
-): { pieces: LogPiece[]; next: LogState } {
-  const kept = items.filter((item) => item.position > beginning(state.from, item.source));
-  const earlier = state.marks.filter((mark) => mark.turn !== logging.turnId);
-  const marks = [...earlier, { turn: logging.turnId, to: reached(kept, earlier) }];
-  const max = logEntryMax(logging.charsMax);
-  const shown = kept.map((item) => ({ ...item, element: entryOf(item.element, max) }));
-  const from = cut(shown, marks, state.from, logging);
-  const inLog = shown.filter((item) => item.position > beginning(from, item.source));
-  const pieces = piecesOf(inLog, marks, logging.here);
-  const alive = marks.filter(({ to }) =>
-    Object.entries(to).some(([source, position]) => position > beginning(from, source)),
-  );
-  return { pieces, next: { from, marks: alive } };
+): { log: LogView; next: LogState } {
+  const begun = withBeginnings(state, items, logging);
+  const whole = shown(items, begun, logging);
+  if (sizeOf(whole, begun, logging) <= logging.max) return { log: viewOf(whole, begun, logging), next: begun };
+  const next = halved(items, begun, logging);
+  return { log: viewOf(shown(items, next, logging), next, logging), next };
 }
 
-/** An element as it stands in the log, in at most `max` characters. */
-const entryOf = memoEach((whole: Element, max: number): Element => lasting(fitted(whole, max, logDepth)));
+/** What is in the log, in its order. */
+const shown = (items: readonly LogItem[], { from, brief = 0 }: LogState, { charsMax }: Logging): LogItem[] =>
+  items
+    .filter(({ entry, position }) => position > (from[entry.source] ?? Number.NEGATIVE_INFINITY))
+    .toSorted((a, b) => a.arrivedAt.getTime() - b.arrivedAt.getTime() || bySource(a, b))
+    .map((item) => {
+      const isOld = item.entry.source === "ephemeris" && item.position <= brief;
+      return { ...item, entry: sized(isOld ? inBrief(item.entry) : item.entry, logEntryMax(charsMax)) };
+    });
 
-const beginning = (from: LogState["from"], source: string): number => from[source] ?? Number.NEGATIVE_INFINITY;
+const bySource = (a: LogItem, b: LogItem): number =>
+  a.entry.source === b.entry.source ? a.position - b.position : a.entry.source < b.entry.source ? -1 : 1;
 
-/** Up to where each source is shown that has something newer than the last mark of it. */
-const reached = (items: readonly LogItem[], marks: LogState["marks"]): Record<string, number> => {
-  const to: Record<string, number> = {};
-  for (const { source, position } of items) to[source] = Math.max(to[source] ?? 0, position);
-  return Object.fromEntries(Object.entries(to).filter(([source, position]) => position > lastMark(marks, source)));
+/** An entry in at most `max` characters. */
+const sized = memoEach((entry: LogEntry, max: number): LogEntry => {
+  const cut = fitted(entry.element, max, 0);
+  return cut === entry.element ? entry : { ...entry, element: cut };
+});
+
+/** Characters of a result beyond which it is old for more than its beginning. */
+const briefChars = 120;
+
+/** A result as it stands in a log that was cut: its beginning. The ephemeris has the whole. */
+const inBrief = memo((entry: LogEntry): LogEntry => {
+  const { name, attributes } = entry.element;
+  const { id, operation } = attributes;
+  const chars = textChars(entry.element);
+  if (name !== "functionResult" || chars <= briefChars) return entry;
+  const [line = ""] = beginningOf(textOf(entry.element), briefChars).trimStart().split("\n");
+  return { ...entry, element: element(name, { id, operation, chars, truncated: true }, `${line}…`) };
+});
+
+const textOf = ({ attributes, children }: Element): string => {
+  if (typeof children === "string") return children;
+  const inner = children.map(textOf).join(" ");
+  return inner.trim() === "" ? String(attributes.windowId ?? attributes.path ?? "") : inner;
 };
 
-const lastMark = (marks: LogState["marks"], source: string): number =>
-  marks.findLast((mark) => mark.to[source] !== undefined)?.to[source] ?? Number.NEGATIVE_INFINITY;
+const viewOf = (items: readonly LogItem[], { leftOut }: LogState, { numbers }: Logging): LogView => ({
+  entries: items.map(({ entry }) => entry),
+  leftOut: new Set(leftOut as LogEntry["source"][]),
+  ...(numbers && { numbers }),
+});
 
-/** Where the log begins in each source: as before while it fits, otherwise with the newer half of what may be there. */
-const cut = (
-  shown: readonly LogItem[],
-  marks: LogState["marks"],
-  from: LogState["from"],
-  { max, full }: Logging,
-): Record<string, number> => {
-  const result: Record<string, number> = { ...from };
-  for (const [source, ofSource] of Map.groupBy(shown, (item) => item.source)) {
-    // Of a source that was never shown, what is older than was read stays out for good; of one that has come to hold
-    // as much as is read, the older half: otherwise the log would begin elsewhere each time.
-    if (result[source] === undefined) result[source] = before(ofSource[0]?.position ?? 0);
-    else if (full.has(source))
-      result[source] = ofSource[Math.floor(ofSource.length / 2) - 1]?.position ?? result[source];
-  }
-  const sized = sizesOf(shown, marks);
-  if (sized.reduce((sum, { chars }) => sum + chars, 0) <= max) return result;
-  let left = max / 2;
-  for (const { item, chars } of sized) {
-    left -= chars;
-    if (left < 0) result[item.source] = Math.max(result[item.source] ?? 0, item.position);
-  }
-  return result;
+const sizeOf = (items: readonly LogItem[], state: LogState, logging: Logging): number => {
+  const view = viewOf(items, state, logging);
+  return logHead(view).length + logLines(view, logging.timeZone).reduce((chars, { text }) => chars + text.length, 0);
 };
 
 /**
- * Characters that each entry adds to the log, the newest first: the last of a piece adds also what is written around
- * the piece.
+ * Where the log begins in each source. Of a source that was never shown, what is older than was read stays out for good;
+ * of one that has come to hold as much as is read, the older half: otherwise the log would begin elsewhere each time.
  */
-const sizesOf = (shown: readonly LogItem[], marks: LogState["marks"]): { item: LogItem; chars: number }[] => {
-  const begun = new Set<string>();
-  return [...newestFirst(shown)].map((item) => {
-    if (item.fresh) return { item, chars: 0 };
-    const { source, position } = item;
-    const piece = `${marks.findIndex(({ to }) => position <= (to[source] ?? Number.NEGATIVE_INFINITY))} ${source}`;
-    const shell = begun.has(piece) ? 0 : shellChars(source);
-    begun.add(piece);
-    return { item, chars: sizeAt(item.element, logDepth) + shell };
-  });
+const withBeginnings = (state: LogState, items: readonly LogItem[], { full }: Logging): LogState => {
+  const from = { ...state.from };
+  const leftOut = new Set(state.leftOut);
+  for (const [source, ofSource] of Map.groupBy(items, ({ entry }) => entry.source)) {
+    const places = ofSource.map(({ position }) => position).toSorted((a, b) => a - b);
+    if (full.has(source)) leftOut.add(source);
+    if (from[source] === undefined) from[source] = before(places[0] ?? 0);
+    else if (full.has(source)) from[source] = places[Math.floor(places.length / 2) - 1] ?? from[source];
+  }
+  return { ...state, from, leftOut: [...leftOut] };
 };
 
-/** Each source from its last place backwards; sources among each other as what is next in them has arrived. */
-function* newestFirst<Item extends LogItem>(items: readonly Item[]): Generator<Item> {
-  const left = Map.groupBy(items, ({ source }) => source);
-  for (;;) {
-    const [next] = [...left.values()].flatMap((ofSource) => ofSource.at(-1) ?? []).toSorted(byArrival);
-    if (!next) return;
-    left.get(next.source)?.pop();
-    yield next;
+/**
+ * The log without its older half. The newest of the conversation's own room come first, so that they are there however
+ * much was said elsewhere; then the newest of all. Results that stay are shown in brief from now on.
+ */
+const halved = (items: readonly LogItem[], state: LogState, logging: Logging): LogState => {
+  const { here, max, timeZone } = logging;
+  const brief = Math.max(
+    state.brief ?? 0,
+    ...items.flatMap(({ entry, position }) => (entry.source === "ephemeris" ? [position] : [])),
+  );
+  const shortened = { ...state, brief };
+  const inOrder = shown(items, shortened, logging);
+  const chars = logLines(viewOf(inOrder, shortened, logging), timeZone).map(({ text }) => text.length);
+  const newest = inOrder.map((item, index) => ({ ...item, chars: chars[index] ?? 0 })).toReversed();
+  const kept = new Set<(typeof newest)[number]>();
+  let left = max / 2;
+  const keep = (candidates: typeof newest, least: number): void => {
+    for (const item of candidates) {
+      if (left - item.chars < least) return;
+      left -= item.chars;
+      kept.add(item);
+    }
+  };
+  const isOwn = ({ entry }: LogItem): boolean => entry.source === here;
+  keep(newest.filter(isOwn), left * (1 - ownShare));
+  keep(
+    newest.filter((item) => !kept.has(item)),
+    0,
+  );
+  const from = { ...state.from };
+  const leftOut = new Set(state.leftOut);
+  for (const { entry, position } of newest.filter((item) => !kept.has(item))) {
+    from[entry.source] = Math.max(from[entry.source] ?? position, position);
+    leftOut.add(entry.source);
   }
-}
-
-const byArrival = (a: LogItem, b: LogItem): number =>
-  b.arrivedAt.getTime() - a.arrivedAt.getTime() || b.position - a.position;
+  return { from, leftOut: [...leftOut], brief };
+};
 
 /** A place just before another: nothing can lie between them. */
 const before = (position: number): number => position - Math.max(1e-9, Math.abs(position) * Number.EPSILON * 2);
 
-/**
- * Groups the items by the mark that they came with: the conversation's own room last, since it goes on to grow while
- * the others do not.
- */
-const piecesOf = (shown: readonly LogItem[], marks: LogState["marks"], here: RoomId): LogPiece[] => {
-  const left = Map.groupBy(shown, (item) => item.source);
-  return marks.flatMap(({ to }) => {
-    const sources = Object.keys(to) as LogPiece["source"][];
-    const ordered = sources.toSorted((a, b) => Number(a === here) - Number(b === here) || (a < b ? -1 : 1));
-    return ordered.flatMap((source) => {
-      const items = left.get(source) ?? [];
-      const behind = items.findIndex(({ position }) => position > (to[source] ?? 0));
-      const count = behind < 0 ? items.length : behind;
-      const elements = items.splice(0, count).flatMap(({ element, fresh }) => (fresh ? [] : [element]));
-      return elements.length > 0 ? [{ source, elements }] : [];
-    });
+/** A call by which something was said in a room, and the words. */
+export interface SaidCall {
+  readonly id: unknown;
+  readonly text: string;
+}
+
+/** Calls by which the agent has said something in one of the rooms: what was said stands there already. */
+export const saidIn = (entries: readonly Element[], rooms: ReadonlySet<string>): SaidCall[] =>
+  entries.flatMap((entry) => {
+    const sent = entry.name === "functionResult" ? sentIn(entry, rooms) : undefined;
+    return sent ? [{ id: entry.attributes.id, text: typeof sent.children === "string" ? sent.children : "" }] : [];
   });
-};
 
-/** Ids of calls by which the agent has said something in one of the rooms: what was said stands there already. */
-export const saidIn = (entries: readonly Element[], rooms: ReadonlySet<string>): ReadonlySet<unknown> =>
-  new Set(entries.filter((entry) => isSaid(entry, rooms)).map(({ attributes }) => attributes.id));
-
-const isSaid = ({ name, children }: Element, rooms: ReadonlySet<string>): boolean =>
-  name === "functionResult" &&
-  typeof children !== "string" &&
-  children.some(
-    (result) =>
-      typeof result.children !== "string" &&
-      result.children.some(
-        ({ name: what, attributes }) =>
-          what === "message" && attributes.sent === true && rooms.has(String(attributes.roomId)),
-      ),
-  );
+const sentIn = ({ children }: Element, rooms: ReadonlySet<string>): Element | undefined =>
+  typeof children === "string"
+    ? undefined
+    : children
+        .flatMap((result) => (typeof result.children === "string" ? [] : result.children))
+        .find(
+          ({ name, attributes: { sent, roomId } }) => name === "message" && sent === true && rooms.has(String(roomId)),
+        );

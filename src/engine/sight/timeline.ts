@@ -6,10 +6,19 @@ import type { UserId } from "../../base/lib/ids.ts";
 import { memo } from "../../base/lib/memo.ts";
 import type { MediaView, TimelineEntry } from "../../base/prompt/types.ts";
 import type { StoredEvent } from "../../domain/tables/events.ts";
+import type { SeenEvent } from "../../domain/tables/sight.ts";
 
 /** A stored event as agents see it. */
-export const timelineEntry = memo((event: StoredEvent): TimelineEntry => {
-  const common = { eventId: event.eventId, roomId: event.roomId, at: event.sentAt, sender: event.sender };
+export const timelineEntry = memo((event: StoredEvent & Partial<Pick<SeenEvent, "numbers">>): TimelineEntry => {
+  const { eventId, roomId, sentAt: at, sender } = event;
+  const common = {
+    eventId,
+    number: event.number ?? undefined,
+    numbers: event.numbers ?? undefined,
+    roomId,
+    at,
+    sender,
+  };
   const message = readMessage(event);
   if (message) {
     const { msgtype, body, threadId, replyTo, formattedDiffers } = message;
@@ -24,6 +33,7 @@ export const timelineEntry = memo((event: StoredEvent): TimelineEntry => {
       replyTo,
       formattedDiffers,
       edited,
+      encrypted: event.encrypted,
       media,
     };
   }

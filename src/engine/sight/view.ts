@@ -5,32 +5,35 @@ import { memo } from "../../base/lib/memo.ts";
 import { blank, Repeats } from "../../base/lib/repeats.ts";
 import type { Element } from "../../base/lmml/element.ts";
 import { lasting } from "../../base/lmml/render.ts";
-import { logLimitOf } from "../../base/prompt/cacheable.ts";
+import { logLimitOf, roomNumbers } from "../../base/prompt/cacheable.ts";
 import { fromStored } from "../../base/prompt/stored.ts";
-import { timelineElement } from "../../base/prompt/timeline.ts";
-import type { RoomView, World } from "../../base/prompt/types.ts";
+import type { World } from "../../base/prompt/types.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { type Desks, seatOf } from "../../domain/desk/desk.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
 import { quotedIn, speakersIn, type Trust, trustedAmong, untrusted } from "../../domain/rights/trust.ts";
 import type { StoredEvent } from "../../domain/tables/events.ts";
-import { type EntryRow, type Seen, Sights, type Surroundings, surroundings } from "../../domain/tables/sight.ts";
+import { type EntryRow, type Seen, Sights } from "../../domain/tables/sight.ts";
 import type { LogState } from "../../domain/tables/steps.ts";
+import { type Surroundings, surroundings } from "../../domain/tables/surroundings.ts";
 import type { TakenWake, Turn } from "../../domain/tables/turns.ts";
 import { modeIn } from "../operations/gate.ts";
 import { blankedElement } from "./blanked.ts";
 import type { Guides } from "./guides.ts";
 import { scrolledHistories } from "./histories.ts";
-import { advance, type LogItem, saidIn } from "./log.ts";
+import { lateIn, withLate } from "./late.ts";
+import { advance, emptyLog } from "./log.ts";
+import { logItems } from "./log-items.ts";
 import { type CarriedMedia, mediaOf } from "./media.ts";
 import { nameGiversOf, roomViews } from "./room-views.ts";
-import { timelineEntry } from "./timeline.ts";
 
 /** Rooms that are shown; the number of those beyond is said. */
 const roomsShown = 10;
 const shownPerRoom = 60;
 /** A log is cut by its characters: this many events, or entries, do not fit into a usual one. */
-const loggedMost = 200;
+const loggedMost = 1_000;
+/** Events of a room that a conversation has not been shown before. */
+const loggedAtFirst = 200;
 const membersShown = 50;
 const ephemerisShown = 50;
 
@@ -53,17 +56,29 @@ export interface Sight {
   readonly log: LogState | undefined;
 }
 
+/** Step of a turn at which its agent looks. */
+interface Moment {
+  readonly wakes: readonly TakenWake[];
+  /** Thoughts, calls and results of the turn so far. */
+  readonly entries: readonly Element[];
+  readonly reminders: readonly string[];
+  /** The step whose render is in use; see `Exchange`. */
+  readonly base: number | undefined;
+}
+
 /** Puts together what a conversation of an agent may see. */
 export class View {
   readonly #database: Database;
   readonly #sights: Sights;
   readonly #desks: Desks;
   readonly #guides: Guides;
+  readonly #prefix: string;
   readonly #clock: Clock;
   readonly serverName: string;
   readonly #rights: Rights;
   readonly #trust: Trust;
-  readonly #defaultModel: () => string;
+  /** Names the model with which an agent thinks. */
+  readonly modelOf: (agent: Agent) => string;
   /** Before this, an agent without `reloadEphemeris` remembers nothing. */
   readonly #startedAt: Date;
 
@@ -74,20 +89,23 @@ export class View {
       readonly serverName: string;
       readonly rights: Rights;
       readonly botUserId: UserId;
-      readonly defaultModel: () => string;
+      readonly modelOf: (agent: Agent) => string;
       readonly desks: Desks;
       readonly guides: Guides;
+      /** Before the words of a command. */
+      readonly prefix: string;
     },
   ) {
     this.#database = database;
     this.#sights = new Sights(database);
     this.#desks = options.desks;
     this.#guides = options.guides;
+    this.#prefix = options.prefix;
     this.#clock = options.clock;
     this.serverName = options.serverName;
     this.#rights = options.rights;
     this.#trust = options;
-    this.#defaultModel = options.defaultModel;
+    this.modelOf = options.modelOf;
     this.#startedAt = options.clock.now();
   }
 
@@ -106,18 +124,8 @@ export class View {
     };
   }
 
-  modelOf(agent: Agent): string {
-    return agent.settings.model ?? this.#defaultModel();
-  }
-
-  async of(
-    agent: Agent,
-    turn: Turn,
-    wakes: readonly TakenWake[],
-    entries: readonly Element[],
-    reminders: readonly string[],
-    base: number | undefined,
-  ): Promise<Sight> {
+  /** Sees the agent's world as it is now. */
+  async see(agent: Agent, turn: Turn, { wakes, entries, reminders, base }: Moment): Promise<Sight> {
     const { settings } = agent;
     const logged = settings.layout === "cacheable";
     const most = logged ? loggedMost : undefined;
@@ -131,6 +139,7 @@ export class View {
       since: settings.reloadEphemeris ? null : this.#startedAt,
       rooms: roomsShown,
       eventsPerRoom: most ?? shownPerRoom,
+      eventsAtFirst: logged ? loggedAtFirst : shownPerRoom,
       membersPerRoom: membersShown,
       entries: most ?? ephemerisShown,
       logged,
@@ -148,7 +157,11 @@ export class View {
     const isNew = ({ sender, position, eventId }: StoredEvent) =>
       sender !== agent.userId && (position > rooms.seenBefore || taken.includes(eventId));
     const { todos } = seen;
-    const made = withoutRedacted({ entries, todos, ephemeris: seen.ephemeris.map(elementOf) }, seen.redacted);
+    const elements = seen.ephemeris.map(elementOf);
+    const made = withoutRedacted(
+      { entries, todos, ephemeris: logged ? elements : elements.map(plainThought) },
+      seen.redacted,
+    );
     const histories = await scrolledHistories(this.#desks.past, seat, rooms.views, desk.changes);
     const speakers = speakersIn([...rooms.views, ...histories]);
     const before = [
@@ -190,7 +203,7 @@ export class View {
         guides: this.#guides.of(agent, seen.desk.files),
         systemAdmins: this.#rights.admins,
         rooms: histories,
-        log: [],
+        log: { entries: [], leftOut: new Set() },
         roomsLeftOut: Math.max(0, (seen.rooms[0]?.total ?? 0) - seen.rooms.length),
         ephemeris: made.ephemeris,
         ephemerisLines: seen.ephemerisLines,
@@ -209,42 +222,26 @@ export class View {
       },
     };
     if (!logged) return sight;
-    const items = this.#logItems(seen, rooms.views, turn.roomId, made.ephemeris);
-    const { pieces, next } = advance(seen.log ?? { from: {}, marks: [] }, items, {
-      turnId: turn.id,
+    const late = lateIn(seen.events, rooms, turn.roomId);
+    const shown = { ...sight.world, rooms: withLate(histories, late, turn.roomId) };
+    const items = logItems(seen, made.ephemeris, {
+      self: agent.userId,
+      botUserId: this.#trust.botUserId,
+      prefix: this.#prefix,
+      open: new Set(rooms.views.filter((room) => !room.closed).map(({ roomId }) => roomId)),
+      fresh: new Set(shown.rooms.find(({ roomId }) => roomId === turn.roomId)?.newEvents.map(({ eventId }) => eventId)),
+      until: late.since,
+    });
+    const { log, next } = advance(seen.log ?? emptyLog, items, {
       here: turn.roomId,
       charsMax: settings.approxContextCharsMax,
+      timeZone: settings.timeZone,
+      numbers: roomNumbers(shown),
       // Further steps are appended to what was shown: the log is cut for good between turns.
-      max: base === undefined ? logLimitOf(sight.world) : Number.POSITIVE_INFINITY,
+      max: base === undefined ? logLimitOf(shown) : Number.POSITIVE_INFINITY,
       full: fullSources(seen),
     });
-    return { ...sight, log: next, world: { ...sight.world, log: pieces } };
-  }
-
-  /** An action appears once: what the agent said stands in the rooms, not also as a call. */
-  #logItems(
-    { events, ephemeris }: Seen,
-    rooms: readonly RoomView[],
-    here: RoomId,
-    entries: readonly Element[],
-  ): LogItem[] {
-    const open = rooms.filter((room) => !room.closed);
-    const fresh = new Set(open.find((room) => room.roomId === here)?.newEvents.map(({ eventId }) => eventId));
-    const said = saidIn(entries, new Set(open.map((room) => room.roomId)));
-    return [
-      ...events.map((event) => ({
-        source: event.roomId,
-        position: event.position,
-        arrivedAt: event.receivedAt,
-        element: timelineElement(timelineEntry(event), this.serverName),
-        fresh: fresh.has(event.eventId),
-      })),
-      ...ephemeris.flatMap(({ id, at }, index) => {
-        const element = entries[index];
-        if (!element || said.has(element.attributes.id)) return [];
-        return [{ source: "ephemeris" as const, position: id, arrivedAt: at, element, fresh: false }];
-      }),
-    ];
+    return { ...sight, log: next, world: { ...shown, log } };
   }
 }
 
@@ -272,3 +269,9 @@ const fullSources = ({ events, ephemeris }: Seen): ReadonlySet<RoomId | "ephemer
   ]);
 
 const elementOf = memo(({ entry }: EntryRow) => lasting(fromStored(entry)));
+
+/** Without the mark that it was said, which only a log needs to know. */
+const plainThought = memo((element: Element): Element => {
+  const { roomId: _, sent, ...attributes } = element.attributes;
+  return element.name === "thought" && sent ? lasting({ ...element, attributes }) : element;
+});

@@ -4,10 +4,13 @@ import { functionCall, functionResult } from "../../base/prompt/ephemeris.ts";
 import { oneCallAtATime, thinkBeforeCalling } from "../../base/prompt/reminders.ts";
 import { fromStored, toStored } from "../../base/prompt/stored.ts";
 import type { TakenWake } from "../../domain/tables/turns.ts";
-import { parametersOf, prepare } from "../operations/operation.ts";
+import { mayRunBeside, parametersOf } from "../operations/operation.ts";
+import { type Parsed, parseCall } from "../operations/protocol.ts";
 import { originInTurn } from "./cause.ts";
 import { SomebodyCame } from "./interruption.ts";
+import type { TakenStep } from "./journal.ts";
 import { type Performed, perform } from "./perform.ts";
+import { type Lane, sideBySide } from "./side-by-side.ts";
 import { addSources, addTaint, announce, callId, keyOfStep, type TurnState } from "./state.ts";
 import type { Thinking } from "./think.ts";
 import { notSaid, unsaidCall } from "./unsaid.ts";
@@ -30,96 +33,148 @@ interface Acting {
 const refusedForThought = `Not carried out: ${thinkBeforeCalling}`;
 const refusedForCompany = `Not carried out: ${oneCallAtATime}`;
 
+/** Calls of one step that run at once. */
+const atOnceMost = 8;
+
 /**
- * Carries out what a step asked for, in order. Returns the waiting conversations if that ends the turn, or the work of
- * the sub-agent that thinks. Throws `Parked` where people have to be asked.
+ * Carries out what a step asked for: calls that only read at once with those beside them, all others one by one; the
+ * results are in the order of the calls. Returns the waiting conversations if that ends the turn, or the work of the
+ * sub-agent that thinks. Throws `Parked` where people have to be asked.
  */
 export async function act(
   state: TurnState,
   thinking: Thinking,
   wakes: readonly TakenWake[],
 ): Promise<Conversation[] | undefined> {
-  const { agentFlags } = state.agent.settings;
-  const thoughtless = thinking.text === "" && thinking.thought === "";
-  const { agent, mind, frame } = state;
+  const { frame } = state;
+  const plans = plansOf(state, thinking);
+  let ending = false;
+  let ended: Conversation[] | undefined;
+  for (const group of grouped(plans)) {
+    state.signal.throwIfAborted();
+    await sideBySide(group, state.signal, {
+      begin: (plan, lane) => begin(state, plan, wakes, lane),
+      async finish(plan, begun) {
+        const isLast = plan === plans.at(-1);
+        const endsTurn = (ends: boolean) => isLast && (ending || ends);
+        const { acting, waiting } = "done" in begun ? begun.done : await finish(state, plan, begun, endsTurn);
+        state.spoke ||= acting.spoke;
+        addSources(state, acting.sources);
+        addTaint(state, acting.taint);
+        ending ||= acting.ends;
+        if (isLast && ending) {
+          ended = waiting;
+          return;
+        }
+        const result = fromStored(acting.result);
+        frame.entries.push(result);
+        frame.exchange.returned(plan.call.id, result);
+      },
+    });
+  }
+  return ended;
+}
+
+/** A call that is about to be carried out. */
+interface Plan {
+  readonly call: ToolCall;
+  /** Id under which the agent is shown it. */
+  readonly id: string;
+  readonly parsed: Parsed;
+  /** It may run at once with those beside it. */
+  readonly beside: boolean;
+  /** It does nothing that is not in its outcome, and neither does the next: both can be written at once. */
+  readonly goesOn: boolean;
+}
+
+function plansOf(state: TurnState, { calls, firstCall, text, thought }: Thinking): Plan[] {
+  const { agent, mind, frame, turn } = state;
+  const { agentFlags } = agent.settings;
+  const thoughtless = text === "" && thought === "";
   const isImmediate = (call: ToolCall | undefined) =>
     call !== undefined && mind.toolbox.isImmediate(agent, call.name, frame.tools);
-  let ending = false;
-  for (const [index, call] of thinking.calls.entries()) {
-    state.signal.throwIfAborted();
-    const id = callId(state, thinking.firstCall + index);
+  return calls.map((call, index) => {
     const refusal =
       thoughtless && agentFlags.includes("PreventFunctionCallsWithoutThoughts")
         ? refusedForThought
         : index > 0 && agentFlags.includes("PreventParallelFunctionCalls")
           ? refusedForCompany
           : undefined;
-    const last = index === thinking.calls.length - 1;
-    const { acting, waiting } = await carryOut(state, { id, call, refusal }, wakes, {
-      endsTurn: (ends) => last && (ending || ends),
-      goesOn: isImmediate(call) && isImmediate(thinking.calls[index + 1]),
-    });
-    state.spoke ||= acting.spoke;
-    addSources(state, acting.sources);
-    addTaint(state, acting.taint);
-    ending ||= acting.ends;
-    if (last && ending) return waiting;
-    const result = fromStored(acting.result);
-    frame.entries.push(result);
-    frame.exchange.returned(call.id, result);
+    const parsed: Parsed =
+      refusal === undefined
+        ? parseCall(mind.toolbox, { agent, roomId: turn.roomId }, call, frame.tools)
+        : { state: "invalid", mistake: refusal };
+    const beside = parsed.state === "valid" && mayRunBeside(parsed.request);
+    const goesOn = isImmediate(call) && isImmediate(calls[index + 1]);
+    return { call, id: callId(state, firstCall + index), parsed, beside, goesOn };
+  });
+}
+
+/** The plans in their order, with those together that run at once. */
+function grouped(plans: readonly Plan[]): Plan[][] {
+  const groups: Plan[][] = [];
+  for (const plan of plans) {
+    const last = groups.at(-1);
+    if (last && plan.beside && last.every(({ beside }) => beside) && last.length < atOnceMost) last.push(plan);
+    else groups.push([plan]);
   }
-  return undefined;
+  return groups;
 }
 
-/** Place of a call among the calls of its step. */
-interface Course {
-  /** True if the turn ends with it; `ends` is what its outcome says. */
-  readonly endsTurn: (ends: boolean) => boolean;
-  /** It does nothing that is not in its outcome, and neither does the next: both can be written at once. */
-  readonly goesOn: boolean;
-}
+/** A call that was finished before, or one that was carried out and is not written yet. */
+type Begun =
+  | { readonly done: { readonly acting: Acting; readonly waiting: Conversation[] } }
+  | { readonly step: TakenStep<Acting>; readonly performed: Performed };
 
-async function carryOut(
+async function begin(
   state: TurnState,
-  { id, call, refusal }: { id: string; call: ToolCall; refusal: string | undefined },
+  { call, id, parsed }: Plan,
   wakes: readonly TakenWake[],
-  { endsTurn, goesOn }: Course,
-): Promise<{ acting: Acting; waiting: Conversation[] }> {
-  const { mind, agent, turn, journal, signal, frame } = state;
-  const step = journal.take<Acting>(`call ${call.name}`);
+  { reached, signal }: Lane,
+): Promise<Begun> {
+  const { agent, turn, journal, frame, sources, taint } = state;
+  const step = journal.take<Acting>(`call ${call.name}`, reached);
   if (step.done) {
     if (step.done.unsaid) throw new SomebodyCame(notSaid);
     journal.skip(step.done.parts ?? 0);
-    return { acting: step.done, waiting: [] };
+    return { done: { acting: step.done, waiting: [] } };
   }
-  const prepared = refusal === undefined ? prepare(mind.toolbox, agent, call, frame.tools) : { refusal };
-  let performed: Performed;
   // A call of no tool is no operation.
-  if ("refusal" in prepared) performed = { outcome: { result: prepared.refusal } };
-  else {
-    const { sources, taint } = state;
-    const { todo = frame.todo } = prepared;
-    const origin = originInTurn(agent, turn, wakes, {
-      key: keyOfStep(state, step.n),
-      sources,
-      taint,
-      todo,
-      signal,
-      delegate: ({ subAgent: name }) => {
-        const request = functionCall(id, call.name, parametersOf(call.arguments));
-        return state.delegate(state, { name, call: request, id, todo }, wakes);
-      },
-    });
-    performed = await perform(state, step, id, prepared, origin);
-  }
+  if (parsed.state === "invalid") return { step, performed: { outcome: { result: parsed.mistake } } };
+  const { request } = parsed;
+  const { todo = frame.todo } = request;
+  const origin = originInTurn(agent, turn, wakes, {
+    key: keyOfStep(state, step.n),
+    sources,
+    taint,
+    todo,
+    signal,
+    delegate: ({ subAgent: name }) => {
+      const asked = functionCall(id, call.name, parametersOf(call.arguments), frame.numbers.get(id));
+      return state.delegate(state, { name, call: asked, id, todo }, wakes);
+    },
+  });
+  return { step, performed: await perform({ state, step, callId: id, request }, origin) };
+}
+
+/** Writes a call that was carried out. `endsTurn`: whether the turn ends with it, by what its outcome says. */
+async function finish(
+  state: TurnState,
+  { call, id, beside, goesOn }: Plan,
+  { step, performed }: Exclude<Begun, { readonly done: unknown }>,
+  endsTurn: (ends: boolean) => boolean,
+): Promise<{ acting: Acting; waiting: Conversation[] }> {
+  const { turn, journal, frame } = state;
   const { outcome, operations = [], card = [], crossesWall } = performed;
   const { sources = [], taint = [], endsTurn: ends = false, speaksIn, wakes: woken } = outcome;
-  const result = toStored(functionResult(id, outcome.result));
-  const { log } = mind;
+  const number = operations.length > 0 ? frame.numbers.get(id) : undefined;
+  const result = toStored(functionResult(id, outcome.result, number));
+  const { log } = state.mind;
   log.debug({ subAgent: frame.subAgent, function: call.name, call: id }, "a call is done");
   log.trace({ call: id, arguments: call.arguments, result }, "what it was, and what came of it");
   const spoke = state.spoke || speaksIn === turn.roomId;
-  const acting: Acting = { result, spoke, ends, sources, taint, parts: journal.partsOf(step.n) };
+  const parts = beside ? 0 : journal.partsOf(step.n);
+  const acting: Acting = { result, spoke, ends, sources, taint, parts };
   const written = {
     n: step.n,
     name: step.name,

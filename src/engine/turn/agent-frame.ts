@@ -20,8 +20,8 @@ export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
   const entries: Frame["entries"] = [];
   return {
     subAgent: undefined,
-    get model() {
-      return mind.view.modelOf(agent);
+    get choice() {
+      return mind.choiceFor(agent);
     },
     tools: undefined,
     delegates: undefined,
@@ -29,6 +29,7 @@ export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
     exchange,
     entries,
     callPrefix: `fc${turn.number}`,
+    numbers: new Map(),
     calls: 0,
     async look(state, n, wakes) {
       const reminders = [
@@ -36,7 +37,7 @@ export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
         ...callReminders(settings),
         ...(state.reminded ? [nobodyHeardYou] : []),
       ];
-      const view = () => mind.view.of(agent, turn, wakes, entries, reminders, exchange.base);
+      const view = () => mind.view.see(agent, turn, { wakes, entries, reminders, base: exchange.base });
       let sight = await view();
       if (await awaitMedia(state, sight.media.pending)) sight = await view();
       addSources(state, sight.sources);

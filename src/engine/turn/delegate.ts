@@ -69,7 +69,7 @@ async function work(state: TurnState, wakes: readonly TakenWake[]): Promise<stri
   } catch (error) {
     if (error instanceof ModelError) {
       const { agent, frame, mind } = state;
-      const what = `The model ${frame.model} of the sub-agent ${frame.subAgent} of ${agent.userId} is ${error.kind}`;
+      const what = `The model ${frame.choice.model} of the sub-agent ${frame.subAgent} of ${agent.userId} is ${error.kind}`;
       const hour = mind.clock.now().toISOString().slice(0, 13);
       mind.tellOperators(`${what}: ${error.message}`, `sub-agent ${frame.subAgent} ${error.kind} ${hour}`);
       why = `It broke off: its model does not answer, it is ${error.kind}.`;
@@ -87,7 +87,8 @@ async function frameOf(
 ): Promise<Frame> {
   const { mind, agent, turn, frame: outer } = state;
   const { settings, userId, owner, name } = agent;
-  const model = subAgent.model ?? mind.view.modelOf(agent);
+  const choice = mind.choiceFor(agent);
+  const model = subAgent.model ?? choice.model;
   const exchange = new Exchange(settings.approxContextCharsMax);
   const entries: Frame["entries"] = [];
   const delegates = subAgent.delegates;
@@ -99,13 +100,14 @@ async function frameOf(
   addTaint(state, taint);
   return {
     subAgent: outer.subAgent === undefined ? subAgent.name : `${outer.subAgent}/${subAgent.name}`,
-    model,
+    choice: { ...choice, model },
     tools: delegates.length > 0 ? [...subAgent.tools, delegateTool] : subAgent.tools,
     delegates,
     todo,
     exchange,
     entries,
     callPrefix: id,
+    numbers: new Map(),
     calls: 0,
     async look(_state, n) {
       const goesOn = exchange.goOn();

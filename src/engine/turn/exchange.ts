@@ -4,6 +4,7 @@ import type { EventId } from "../../base/lib/ids.ts";
 import type { Element } from "../../base/lmml/element.ts";
 import { render } from "../../base/lmml/render.ts";
 import { fitted } from "../../base/prompt/list-part.ts";
+import { ShareMeter } from "../../domain/budget/shares.ts";
 import type { Render } from "../../domain/tables/renders.ts";
 
 /** The most that the result of one call takes of `approxContextCharsMax`. */
@@ -26,6 +27,7 @@ export class Exchange {
   /** Messages that are in the render of an earlier step. */
   #kept = 0;
   readonly #callIds = new Set<string>();
+  readonly shares = new ShareMeter();
 
   constructor(charsMax: number) {
     this.#charsMax = charsMax;

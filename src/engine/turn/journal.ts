@@ -1,10 +1,11 @@
 import type { Json } from "../../adapters/database/connection.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import { RetryError } from "../../base/lib/errors.ts";
-import type { Conversation } from "../../base/lib/ids.ts";
+import type { Conversation, EventId } from "../../base/lib/ids.ts";
 import type { OperationRecord } from "../../domain/tables/operation-record.ts";
 import type { Queued } from "../../domain/tables/outbox.ts";
 import type { PendingRender } from "../../domain/tables/renders.ts";
+import { markAnswers } from "../../domain/tables/restores.ts";
 import { RequestChanged, type Step, type StepCommit, Unheard } from "../../domain/tables/steps.ts";
 import type { Turn, Turns } from "../../domain/tables/turns.ts";
 import { SomebodyCame } from "./interruption.ts";
@@ -24,7 +25,11 @@ export class Journal {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
   readonly #held: JournalEntry[] = [];
+  /** Resolves once all before a step are written, where several are worked on at once. */
+  readonly #reached = new Map<number, Promise<void>>();
   #next = 0;
+  /** Last event that the turn was woken for. */
+  #answersUntil: EventId | undefined;
 
   /** `onQueued` is told what a step has to send, once it is written; `signal`: nobody waits for that any more. */
   constructor(
@@ -70,9 +75,13 @@ export class Journal {
     return this.#next - n - 1;
   }
 
-  /** The next step, with its result where it is finished already. */
-  take<Result>(name: string): TakenStep<Result> {
+  /**
+   * The next step, with its result where it is finished already. Nothing is written of it before `reached`, so that the
+   * journal has no gaps.
+   */
+  take<Result>(name: string, reached?: Promise<void>): TakenStep<Result> {
     const n = this.#next++;
+    if (reached) this.#reached.set(n, reached);
     const step = this.#written.get(n);
     if (step && step.name !== name) {
       throw new Error(
@@ -87,8 +96,14 @@ export class Journal {
     };
   }
 
-  begin({ n, name }: TakenStep<unknown>, operation: OperationRecord): Promise<void> {
+  async begin({ n, name }: TakenStep<unknown>, operation: OperationRecord): Promise<void> {
+    await this.#reached.get(n);
     return this.#turns.begin(this.#turn, n, name, operation);
+  }
+
+  /** What the steps say from now on answers the turn's room up to this event. */
+  answer(until: EventId | undefined): void {
+    this.#answersUntil = until ?? this.#answersUntil;
   }
 
   /** Keeps a finished step to be written with the next one, where nothing is done between the two. */
@@ -100,7 +115,8 @@ export class Journal {
    * Returns the agent's conversations that wait, where the step ends the turn. Throws `Fenced`; and `SomebodyCame` once
    * it has written, in place of what would be heard by somebody who may not, that it was not said.
    */
-  commit(step: JournalEntry): Promise<Conversation[]> {
+  async commit(step: JournalEntry): Promise<Conversation[]> {
+    await this.#reached.get(step.n);
     return this.#write([...this.#held.splice(0), step]);
   }
 
@@ -122,7 +138,12 @@ export class Journal {
   }
 
   async #commit(entries: readonly JournalEntry[], writtenAs = asWritten): Promise<Conversation[]> {
-    const write = async () => this.#turns.commit(this.#turn, ...(await Promise.all(entries.map(writtenAs))));
+    const steps = async () =>
+      (await Promise.all(entries.map(writtenAs))).map((step) => ({
+        ...step,
+        ...(step.outbox && { outbox: markAnswers(step.outbox, this.#turn, this.#answersUntil) }),
+      }));
+    const write = async () => this.#turns.commit(this.#turn, ...(await steps()));
     const { queued, waiting } = await this.#insist(write);
     if (queued) this.#onQueued(queued);
     return waiting;

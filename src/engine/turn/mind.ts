@@ -1,6 +1,7 @@
-import type { AgentName, Conversation, EventId, RoomId } from "../../base/lib/ids.ts";
+import type { AgentName, Conversation, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
-import type { Agent } from "../../domain/agents/agent.ts";
+import type { Agent, AgentDirectory } from "../../domain/agents/agent.ts";
+import type { ModelChoice } from "../../domain/agents/models.ts";
 import type { BudgetBook } from "../../domain/budget/book.ts";
 import type { MeteredModel } from "../../domain/budget/metered-model.ts";
 import type { Draft, DraftPlace } from "../../domain/speech/draft.ts";
@@ -8,6 +9,7 @@ import type { History } from "../../domain/tables/history.ts";
 import type { MediaTable } from "../../domain/tables/media.ts";
 import type { Queued } from "../../domain/tables/outbox.ts";
 import type { Renders } from "../../domain/tables/renders.ts";
+import type { Todos } from "../../domain/tables/todos.ts";
 import type { Turns } from "../../domain/tables/turns.ts";
 import type { AskServices } from "../operations/asking.ts";
 import type { ToolServices } from "../operations/tool-context.ts";
@@ -19,6 +21,8 @@ import type { PrefixMeter } from "./prefix-meter.ts";
 /** Everything that a turn works with. */
 export interface Mind extends ToolServices, AskServices {
   readonly log: Log;
+  readonly directory: AgentDirectory;
+  readonly todos: Todos;
   readonly history: History;
   readonly media: MediaTable;
   readonly turns: Turns;
@@ -28,7 +32,11 @@ export interface Mind extends ToolServices, AskServices {
   readonly underWay: CommandsUnderWay;
   readonly prefixes: PrefixMeter;
   readonly model: MeteredModel;
+  /** Chooses the model with which an agent thinks. */
+  readonly choiceFor: (agent: Agent) => ModelChoice;
   readonly book: BudgetBook;
+  /** Stores what this user of ours has missed in the room; a `RetryError` where the homeserver does not answer. */
+  readonly readMissed: (userId: UserId, roomId: RoomId) => Promise<void>;
   /** Something waits to be sent into these rooms. */
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
   /** These rows were queued just now. */

@@ -17,6 +17,7 @@ import { asked, threadOf } from "./cause.ts";
 import { interrupted, Parked, ShuttingDown, Stopped } from "./interruption.ts";
 import type { Mind } from "./mind.ts";
 import { keyOf } from "./queue.ts";
+import { wasAnswered } from "./restored.ts";
 import { keyInTurn } from "./state.ts";
 import { workTurn } from "./turn.ts";
 
@@ -84,17 +85,17 @@ export class TurnRunner {
    * turns. Returns those that were ended.
    */
   async stop(conversation: Conversation, by: string, which = (_turn: OpenTurn) => true): Promise<OpenTurn[]> {
-    const { botUserId, clock, operations, onOutbox, turns } = this.#mind;
+    const { clock, operations, onOutbox, turns } = this.#mind;
     const [open, under] = await Promise.all([turns.open(conversation), operations.open(conversation)]);
     const meant = open.filter(which);
     const why = `stopped by ${by}`;
     for (const turn of meant) {
       const ended = under.filter(({ turnId }) => turnId === turn.id);
       const outbox = ended.flatMap((operation) =>
-        cardOutcome(operation, { state: "interrupted", error: why }, botUserId),
+        cardOutcome(operation, { state: "interrupted", error: why }, this.#mind),
       );
-      const results = ended.flatMap(({ callId, subAgent }) =>
-        callId === null ? [] : { entry: toStored(functionResult(callId, interrupted(why))), subAgent },
+      const results = ended.flatMap(({ callId, id, subAgent }) =>
+        callId === null ? [] : { entry: toStored(functionResult(callId, interrupted(why), id)), subAgent },
       );
       const end = { entry: toStored(systemEvent(clock.now(), `Turn ${turn.number} was ${why}.`)), subAgent: null };
       await turns.close(turn, "cancelled", why, { outbox, ephemeris: [end, ...results] });
@@ -162,6 +163,8 @@ export class TurnRunner {
     const { epoch, reason, requesters } = turn;
     this.#mind.log.debug({ reason, requesters, epoch }, "a turn begins");
     try {
+      if (turn.isInherited && (await wasAnswered(this.#mind, turn, agent.userId)))
+        return await this.#leave(agent, turn);
       this.#onWaiting(await workTurn(this.#mind, agent, turn, signal));
       return "done";
     } catch (error) {
@@ -177,6 +180,17 @@ export class TurnRunner {
       await this.#fail(agent, turn, error);
       return error instanceof Fenced || error instanceof Stopped ? "stopped" : "failed";
     }
+  }
+
+  /** Ends a turn whose answer people have already. */
+  async #leave(agent: Agent, turn: Turn): Promise<TurnOutcome> {
+    const { clock, log, turns } = this.#mind;
+    const why = "it was answered before an older copy of the database came back";
+    log.info(`the turn is ended: ${why}`);
+    const end = { entry: toStored(systemEvent(clock.now(), `Turn ${turn.number} was ended: ${why}.`)), subAgent: null };
+    await turns.close(turn, "cancelled", why, { ephemeris: [end] });
+    this.#onWaiting(await turns.waiting(agent.name));
+    return "stopped";
   }
 
   async #fail(agent: Agent, turn: Turn, error: unknown): Promise<void> {

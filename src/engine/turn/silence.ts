@@ -16,7 +16,7 @@ const text = "I was asked, and found no words for an answer. Ask me again, perha
 export async function confessSilence(state: TurnState, wakes: readonly TakenWake[], n: number): Promise<OutboxDraft[]> {
   const { agent, frame, mind, turn } = state;
   const { roomId } = turn;
-  mind.log.warn({ model: frame.model }, "the model answered nothing, twice");
+  mind.log.warn({ model: frame.choice.model }, "the model answered nothing, twice");
   if (roomId === HOME || (await silencedIn(roomId, agent, mind.rooms))) return [];
   const room = await mind.rooms.context(roomId);
   const agentsHere = room.agents.filter(({ membership }) => membership === "join").length;

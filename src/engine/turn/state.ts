@@ -2,6 +2,7 @@ import type { ShownImage } from "../../adapters/model/images.ts";
 import { digest, type EventId, type RoomId, type UserId } from "../../base/lib/ids.ts";
 import type { Element } from "../../base/lmml/element.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
+import type { ModelChoice } from "../../domain/agents/models.ts";
 import type { WakeDraft } from "../../domain/tables/effects.ts";
 import { type LogState, taintMost } from "../../domain/tables/steps.ts";
 import type { TakenWake, Turn } from "../../domain/tables/turns.ts";
@@ -25,7 +26,8 @@ interface Look {
 export interface Frame {
   /** The names of the sub-agents, from the outermost: `planner/clerk`. Undefined is the agent itself. */
   readonly subAgent: string | undefined;
-  readonly model: string;
+  /** The model that it thinks with. */
+  readonly choice: ModelChoice;
   /** Names of the tools; undefined is all that the agent has. */
   readonly tools: readonly string[] | undefined;
   /** Names of those that it may delegate to; undefined is all that the agent may. */
@@ -37,6 +39,8 @@ export interface Frame {
   readonly entries: Element[];
   /** Beginning of the ids of its calls. */
   readonly callPrefix: string;
+  /** Numbers of its operations, by the ids of their calls. */
+  readonly numbers: Map<string, number>;
   /** Calls that were made so far: their ids rise. */
   calls: number;
   /** Makes the prompt of step `n`; `wakes` are those that the turn has taken so far. */

@@ -25,8 +25,12 @@ export interface Thinking {
   readonly calls: readonly ToolCall[];
   /** Number of the first call, of those that it has made, from 1. */
   readonly firstCall: number;
+  /** Numbers of the operations that the calls become. */
+  readonly numbers?: readonly number[];
   /** Wakes whose notes it was shown first. */
   readonly told?: readonly number[];
+  /** The text was said in the conversation's room. */
+  readonly said?: boolean;
   /** There is nothing more that it wants to do. */
   readonly ends: boolean;
   /** See `TurnState`. */
@@ -49,6 +53,7 @@ export async function think(
     if (step.done.unsaid) throw new SomebodyCame("somebody came while the agent thought");
     state.changes = step.done.changes ?? state.changes;
     if (own) takeNotes(state, wakes, step.done.told ?? []);
+    number(state, step.done);
     remember(state, step.done, entriesOf(state, step.done));
     return { thinking: step.done, waiting: [] };
   }
@@ -65,11 +70,11 @@ export async function think(
     toolset: tools.hash,
     subAgent: frame.subAgent ?? null,
   });
+  const { choice } = frame;
   const draft = own ? draftOf(state, wakes, step.n) : undefined;
   const answering = model.complete(
     {
-      model: frame.model,
-      temperature: settings.temperature,
+      ...choice,
       messages: prompt.messages,
       tools: tools.definitions,
       parallelToolCalls: !settings.agentFlags.includes("PreventParallelFunctionCalls"),
@@ -92,9 +97,11 @@ export async function think(
   });
   const { text, thought: reasoning, milliseconds, reservation } = completion;
   const calls = frame.exchange.unique(completion.toolCalls, step.n);
+  const counted = { messages: prompt.messages, tools: tools.definitions };
+  const shares = frame.exchange.shares.measure(counted, completion.usage.promptTokens);
   const names = calls.map(({ name }) => name);
   const { subAgent } = frame;
-  log.debug({ subAgent, model: frame.model, milliseconds, ...completion.usage, calls: names }, "the model answered");
+  log.debug({ subAgent, model: choice.model, milliseconds, ...completion.usage, calls: names }, "the model answered");
   log.trace({ subAgent, thought: reasoning, text }, "what it thought");
   const speech = own && settings.answer === "text" && calls.length === 0 ? await speak(state, text, wakes, step.n) : [];
   const silent = own && asked(wakes) && !state.spoke && speech.length === 0;
@@ -106,10 +113,13 @@ export async function think(
     thought: reasoning,
     calls,
     firstCall: frame.calls + 1,
+    numbers: await numbersFor(state, calls.length),
     ...(told.length > 0 && { told }),
+    ...(speech.length > 0 && { said: true }),
     ends: calls.length === 0 && !(silent && !state.reminded),
     changes: state.changes,
   };
+  number(state, thinking);
   const entries = entriesOf(state, thinking);
   const written = {
     n: step.n,
@@ -120,14 +130,17 @@ export async function think(
     ephemeris: [...notes, ...entries].map(toStored),
     subAgent,
     render: shown,
-    usage: { ...completion.usage, ...sent, model: frame.model, milliseconds, reservation },
+    usage: { ...completion.usage, ...sent, shares, model: choice.model, milliseconds, reservation },
     sources: state.sources,
     audience,
     taint: state.taint,
     ...(seen !== undefined && { seen }),
     log: shownLog,
     ends: own && thinking.ends,
-    unsaid: { result: { ...thinking, ends: false, unsaid: true } },
+    unsaid: {
+      result: { ...thinking, ends: false, unsaid: true },
+      ephemeris: [...notes, ...entriesOf(state, { ...thinking, said: false })].map(toStored),
+    },
   };
   const [first] = calls;
   const goesOn = first !== undefined && toolbox.isImmediate(agent, first.name, frame.tools);
@@ -139,6 +152,17 @@ export async function think(
   return { thinking, waiting };
 }
 
+/** Numbers for the operations of a step, so that they stand beside its calls; in the layout `seed` none stand there. */
+const numbersFor = async ({ agent, mind }: TurnState, count: number): Promise<number[]> => {
+  if (count === 0 || agent.settings.layout === "seed") return [];
+  // An answer that was paid for is not lost for the sake of a number: the operation gets one when it is recorded.
+  return mind.operations.numbers(count).catch(() => []);
+};
+
+const number = (state: TurnState, { firstCall, numbers = [] }: Thinking): void => {
+  for (const [index, one] of numbers.entries()) state.frame.numbers.set(callId(state, firstCall + index), one);
+};
+
 const remember = ({ frame }: TurnState, thinking: Thinking, entries: readonly Element[]): void => {
   frame.entries.push(...entries);
   frame.calls += thinking.calls.length;
@@ -147,10 +171,14 @@ const remember = ({ frame }: TurnState, thinking: Thinking, entries: readonly El
 /** A step's thoughts and calls, as the agent is shown them. */
 const entriesOf = (state: TurnState, thinking: Thinking): Element[] => {
   const at = new Date(thinking.at);
-  const thoughts = [thinking.thought, thinking.text].filter((text) => text !== "").map((text) => thought(at, text));
-  const calls = thinking.calls.map((call, index) =>
-    functionCall(callId(state, thinking.firstCall + index), call.name, parametersOf(call.arguments)),
+  const said = thinking.said ? state.turn.roomId : undefined;
+  const thoughts = [thought(at, thinking.thought), thought(at, thinking.text, said)].filter(
+    ({ children }) => children !== "",
   );
+  const calls = thinking.calls.map((call, index) => {
+    const id = callId(state, thinking.firstCall + index);
+    return functionCall(id, call.name, parametersOf(call.arguments), state.frame.numbers.get(id));
+  });
   return [...thoughts, ...calls];
 };
 

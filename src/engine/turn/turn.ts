@@ -56,6 +56,7 @@ export async function workTurn(
       signal.throwIfAborted();
       const taken = iteration === 1 ? turn.wakes : null;
       const wakes = taken ?? (await mind.turns.absorb(turn, { more: !state.journal.replays }));
+      state.journal.answer(wakes.findLast(({ eventId }) => eventId !== null)?.eventId ?? undefined);
       try {
         const ended = await iterate(state, wakes);
         if (ended) return ended;

@@ -61,7 +61,7 @@ const drip = (response: ServerResponse): void => {
   const timer = setInterval(() => response.write(" "), 50);
   response.on("close", () => clearInterval(timer));
 };
-const send = () => client.send(as, room, "m.room.message", "id", { body: "hi" });
+const send = () => client.send(as, room, { type: "m.room.message", content: { body: "hi" }, transactionId: "id" });
 const errorOf = (job: Promise<unknown>) => job.catch((error: unknown) => error);
 
 describe("an answer of the homeserver that never ends", () => {
@@ -82,7 +82,7 @@ describe("an answer of the homeserver that never ends", () => {
 
   it("is let go when it takes too long, although there is always a byte more", async () => {
     answer = drip;
-    const error = await errorOf(client.request("GET", "/_matrix/client/versions", undefined, undefined, {}, 400));
+    const error = await errorOf(client.request("GET", "/_matrix/client/versions", { timeoutMs: 400 }));
     expect(String(error)).toContain("no whole answer within 0.4 s");
     await closed;
   });
@@ -141,7 +141,7 @@ describe("a 200 without what it must hold", () => {
   const wrong = [{}, [], { event_id: 5 }, { event_id: "" }, { event_id: "event" }, { room_id: "" }, { content_uri: 1 }];
   it.each<[string, () => Promise<unknown>]>([
     ["to an event", send],
-    ["to a state event", () => client.sendState(as, room, "t", "", {})],
+    ["to a state event", () => client.sendState(as, room, { type: "t", stateKey: "", content: {} })],
     ["to a new room", () => client.createRoom(as, {})],
     ["to a join", () => client.join(as, room)],
     ["to an upload", () => client.upload(as, Buffer.from("x"), "text/plain", "x")],

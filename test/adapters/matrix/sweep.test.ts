@@ -55,8 +55,8 @@ describe("a room's timeline", () => {
 
   /** Pages by the tokens with which they are asked for. */
   const reader = (pages: Record<string, object>) => ({
-    request: async (_method: string, _path: string, _as: unknown, _body: unknown, query: { from?: string } = {}) =>
-      (pages[query.from ?? "end"] ?? {}) as Record<string, unknown>,
+    request: async (_method: string, _path: string, { query }: { query?: Record<string, unknown> } = {}) =>
+      (pages[String(query?.from ?? "end")] ?? {}) as Record<string, unknown>,
   });
   const ids = async (read: AsyncGenerator<Page>) => {
     const found: unknown[] = [];

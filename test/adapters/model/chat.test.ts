@@ -384,6 +384,47 @@ describe("chat, with images", () => {
   });
 });
 
+describe("chat, with an option that the model refuses", () => {
+  const temperature = "Unsupported value: 'temperature' does not support 0.5 with this model.";
+  const refuses = (option: string, words: string) =>
+    server.on(({ body }) => option in body, { status: 400, error: words }, { times: 1 }).onEvery("ok");
+  const sent = (option: string) => server.requests.map(({ body }) => body[option as keyof typeof body]);
+
+  it.each([
+    ["temperature", {}, temperature],
+    ["reasoning_effort", { reasoning: "high" }, "Unrecognized request argument supplied: reasoning_effort"],
+    ["reasoning", { reasoning: 2000 }, "Unknown parameter: 'reasoning'."],
+    ["max_tokens", { maxTokens: 9 }, "Unsupported parameter: 'max_tokens' is not supported with this model."],
+  ] as const)("asks once more without %s", async (field, options, words) => {
+    refuses(field, words);
+    expect((await chat().complete({ ...request, ...options }, never)).text).toBe("ok");
+    expect(sent(field)).toEqual([expect.anything(), undefined]);
+    expect(server.requests[1]?.body).toEqual({ ...server.requests[0]?.body, [field]: undefined });
+  });
+
+  it("tells so once, and sends it that value no more, but another", async () => {
+    refuses("temperature", temperature);
+    const onRefused = vi.fn();
+    const model = chat({ onRefused });
+    for (const degrees of [0.5, 0.5, 0.7]) await model.complete({ ...request, temperature: degrees }, never);
+    expect(sent("temperature")).toEqual([0.5, undefined, undefined, 0.7]);
+    expect(onRefused.mock.calls).toEqual([[request, "temperature", temperature]]);
+  });
+
+  it("asks without each of several that are refused one after the other", async () => {
+    server.on(({ body }) => "max_tokens" in body, { status: 400, error: "max_tokens: 9 > 8" });
+    refuses("temperature", temperature);
+    expect((await chat().complete({ ...request, maxTokens: 9 }, never)).text).toBe("ok");
+    expect(server.requests).toHaveLength(3);
+  });
+
+  it("is not asked again where the words name none of those that were sent", async () => {
+    server.onEvery({ status: 400, error: "max_tokens is too large" });
+    expect((await failure()).kind).toBe("refused");
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
 describe("chat, when it is stopped", () => {
   const stop = new Error("stopped by @you:example.org");
 

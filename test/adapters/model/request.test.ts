@@ -38,6 +38,24 @@ describe("request", () => {
     expect(requestBody({ ...request, temperature: 0 }, "localhost").temperature).toBe(0);
   });
 
+  const chosen = { ...request, reasoning: "high", maxTokens: 500 } as const;
+  it.each([
+    ["openrouter.ai", { reasoning: { effort: "high" }, max_tokens: 500 }],
+    ["api.openai.com", { reasoning_effort: "high", max_completion_tokens: 500 }],
+    ["localhost", { reasoning_effort: "high", max_tokens: 500 }],
+  ])("says effort and length as %s takes them", (host, fields) => {
+    const { model: _, messages, stream, stream_options, ...sent } = requestBody(chosen, host);
+    expect(sent).toEqual(expect.objectContaining(fields));
+    const names = Object.keys(sent).filter((name) => /reasoning|max/.test(name));
+    expect(names.sort()).toEqual(Object.keys(fields).sort());
+  });
+
+  it("says how many tokens of thoughts there may be", () => {
+    expect(requestBody({ ...request, reasoning: 4000 }, "openrouter.ai")).toMatchObject({
+      reasoning: { max_tokens: 4000 },
+    });
+  });
+
   it("offers tools as functions", () => {
     expect(requestBody({ ...request, tools }, "localhost").tools).toEqual([{ type: "function", function: tools[0] }]);
   });

@@ -151,7 +151,13 @@ describe("a computation that does not end", () => {
     ["a loop when the result is shown", "({ toJSON() { for (;;); } })"],
     ["a loop in a promise", "Promise.resolve().then(() => { for (;;); })"],
     ["what the interpreter does not interrupt", 'new Array(1e9) + ""'],
-  ])("is stopped: %s", async (_, code) => expect(await errorOf(code)).toMatch(/^it was stopped after [26] seconds$/));
+  ])(
+    "is stopped after 2 seconds of a processor, however busy that is: %s",
+    async (_, code) => {
+      expect(await errorOf(code)).toBe("it was stopped after 2 seconds of processor time");
+    },
+    90_000,
+  );
 
   it("ends at once with its signal, and the next one runs", async () => {
     const controller = new AbortController();
@@ -176,7 +182,7 @@ describe("of several computations", () => {
     const order: string[] = [];
     const done = (name: string) => () => void order.push(name);
     const all = [
-      ...["a1", "a2", "a3", "a4"].map((name) => compute(endless, { people: [ann] }).then(done(name))),
+      ...["a1", "a2"].map((name) => compute(endless, { people: [ann] }).then(done(name))),
       compute("1", { people: [ann, ben] }).then(done("both")),
       compute("1", { people: [ben] }).then(done("b")),
       compute(endless, { people: [cat] }).then(done("c")),
@@ -184,8 +190,8 @@ describe("of several computations", () => {
     await Promise.all(all);
     expect(order[0]).toBe("b");
     expect(order.indexOf("c")).toBeLessThan(order.indexOf("a2"));
-    expect(order.filter((name) => name.startsWith("a") || name === "both")).toEqual(["a1", "a2", "a3", "a4", "both"]);
-  }, 30_000);
+    expect(order.filter((name) => name.startsWith("a") || name === "both")).toEqual(["a1", "a2", "both"]);
+  }, 120_000);
 
   it("one that waits ends at once with its signal", async () => {
     const controller = new AbortController();

@@ -46,6 +46,7 @@ describe("configuration", () => {
       registration: join(dir, "registration.yaml"),
       database: { dir: join(dir, "data") },
       model: { baseUrl: "https://openrouter.ai/api/v1", apiKey: undefined, name: "some/model" },
+      models: {},
       files: { quotaMegabytes: 256 },
       media: { maxMegabytes: 16 },
       permissions: { "@you:example.org": "admin" },
@@ -106,6 +107,13 @@ databse: {}
     ]);
   });
 
+  it("names an agent that nobody could ever hear, and what to do", async () => {
+    const lines = await refusal(`${minimal}
+agents: { helper: { tools: [planner] }, writer: { tools: [planner], answer: text } }
+`);
+    expect(lines).toEqual([expect.stringMatching(/^agents.helper.tools: .* Add core, or set answer to text$/)]);
+  });
+
   it("names what is wrong with budgets and prices", async () => {
     const lines = await refusal(`${minimal}
 budgets:
@@ -126,6 +134,12 @@ prices: { some/model: { prompt: 3 } }
 
   it.each(["", "- a list", "text"])("refuses %j as a whole", async (yaml) => {
     expect((await refusal(yaml))[0]).toContain("expected settings (homeserver, bridge");
+  });
+
+  it("says where the submodel is set now", async () => {
+    expect(await refusal(minimal.replace("name: some/model", "name: some/model, submodel: fast"))).toEqual([
+      "model: submodel has another place now: write models: { read: { name: … } }, beside model",
+    ]);
   });
 
   it("wants exactly one database", async () => {

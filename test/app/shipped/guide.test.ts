@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { guideTitle } from "../../../src/base/prompt/chat-interface.ts";
+import { functionCall } from "../../../src/base/prompt/ephemeris.ts";
 import { layout as layoutAs } from "../../../src/base/prompt/layout.ts";
 import type { World } from "../../../src/base/prompt/types.ts";
 import { busyWorld, exampleWorld } from "../../base/prompt/worlds.ts";
@@ -19,7 +20,7 @@ test("the guide needs no escaping", () => {
   expect(system).toContain(`<agentGuide title="Clevernet Matrix System on matrix.org">${guide}</agentGuide>`);
 });
 
-test("every name in the guide stands in what an agent is shown, or is a parameter of SendMessage", () => {
+test("every name in the guide stands in what an agent is shown", () => {
   const window = {
     windowId: "file_1",
     srcType: "file" as const,
@@ -34,8 +35,10 @@ test("every name in the guide stands in what an agent is shown, or is a paramete
     windows: [window],
     agent: { ...busyWorld.agent, persona: exampleWorld.agent.persona, mode: "create" },
   });
+  const turn = { ...busyWorld.turn, entries: [functionCall("c2", "compute_k3f9", {}, 17)] };
+  const lean = layoutAs({ ...busyWorld, turn, log: { entries: [], leftOut: new Set() } }, "cacheable").user;
   const cut = layout({ ...busyWorld, ephemeris: [], charsMax: 4_000, guides: [{ title: "t", text: guide.repeat(3) }] });
-  const shown = `${system}${user}${cut.system} timer content ‹U+202E›`;
+  const shown = `${system}${user}${lean}${cut.system} room_ timer content ‹U+202E›`;
   const names = [...guide.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name);
   expect(names.length).toBeGreaterThan(20);
   expect(names.filter((name) => !shown.includes(name))).toEqual([]);

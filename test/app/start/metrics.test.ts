@@ -69,7 +69,16 @@ it("counts each attempt that another followed, by the status of its answer; the 
 it("tells what waits, and that the database does not answer instead of what waited before", async () => {
   const registry = new Registry();
   const metrics = createMetrics(registry);
-  metrics.backlog({ events: 2, eventsAge: 1.5, wakes: 0, wakesAge: 0, outbox: 1, outboxAge: 9 });
+  metrics.backlog({
+    events: 2,
+    eventsAge: 1.5,
+    wakes: 0,
+    wakesAge: 0,
+    outbox: 1,
+    outboxAge: 9,
+    sealed: 0,
+    sealedAge: 0,
+  });
   const text = await registry.metrics();
   expect(text).toContain('clevernet_waiting{what="events"} 2');
   expect(text).toContain('clevernet_waiting_age_seconds{what="outbox"} 9');

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { EventId, RoomId, UserId } from "../../../src/base/lib/ids.ts";
 import { element } from "../../../src/base/lmml/element.ts";
 import { functionCall, functionResult, systemEvent, thought } from "../../../src/base/prompt/ephemeris.ts";
-import { timelineElement } from "../../../src/base/prompt/timeline.ts";
+import { leanEntry } from "../../../src/base/prompt/lean.ts";
 import {
   type RoomView,
   type TimelineEntry,
@@ -135,12 +135,15 @@ export const anyWorld = (
       systemAdmins: listOf(userId),
       rooms: fc.uniqueArray(room, { maxLength: most, selector: ({ roomId: id }) => id }),
       home: fc.boolean(),
-      log: listOf(
-        fc.record({
-          source: fc.oneof(roomId, fc.constant("ephemeris" as const)),
-          elements: listOf(timelineEntry.map((event) => timelineElement(event, "example.org"))),
-        }),
-      ),
+      log: fc.record({
+        entries: listOf(
+          fc.oneof(
+            timelineEntry.map((event) => leanEntry(event, "@agent:example.org" as UserId)),
+            fc.record({ source: fc.constant("ephemeris" as const), at: maybe(at), element: entry }),
+          ),
+        ),
+        leftOut: fc.array(roomId, { maxLength: 2 }).map((rooms) => new Set(rooms)),
+      }),
       roomsLeftOut: fc.nat(1000),
       ephemeris: listOf(entry),
       windows: fc.uniqueArray(window, { maxLength: most, selector: ({ windowId }) => windowId }),

@@ -21,7 +21,9 @@ const anyBudget: fc.Arbitrary<Budget> = fc
     return { max, left: max - frame, wanted, newEventsLeast };
   });
 const system = ["systemPrompt", "persona", "guides"] as const;
-const news = ["reminders", "newEvents", "postPrompt", "members", "admins", "rooms", "unread"] as const;
+const news = ["reminders", "newEvents", "postPrompt", "members", "admins"] as const;
+
+const past = { history: 0, ephemeris: 0, otherRooms: 0, rooms: 0, unread: 0 };
 
 describe("the division", () => {
   test("gives never more than there is, and to no part more than it wants", () => {
@@ -68,9 +70,25 @@ describe("what defines the agent, and what is new", () => {
   test("never gives way to the past, nor to a log", () => {
     fc.assert(
       fc.property(anyBudget, fc.double({ min: 0, max: 1, noNaN: true }), (budget, part) => {
-        const none = { ...budget, wanted: { ...budget.wanted, history: 0, ephemeris: 0, otherRooms: 0 } };
+        const none = { ...budget, wanted: { ...budget.wanted, ...past } };
         const [given, without] = [divide(budget, Math.floor(logRoom(budget) * part)), divide(none)];
         for (const name of [...system, ...news]) expect(given[name]).toBe(without[name]);
+      }),
+    );
+  });
+
+  test("nothing is cut for what stands below it beyond half of what both could have", () => {
+    const work = ["turn", "todos", "windows", "scratchpad"] as const;
+    fc.assert(
+      fc.property(anyBudget, (budget) => {
+        const log = logRoom(budget);
+        const given = divide(budget, log);
+        const sumOf = (names: readonly (keyof Allotment)[]) => names.reduce((total, name) => total + given[name], 0);
+        const isCut = (names: readonly (keyof Allotment)[]) => names.some((name) => given[name] < budget.wanted[name]);
+        const below = sumOf(Object.keys(past) as (keyof Allotment)[]) + log;
+        if (isCut(news)) expect(below).toBe(0);
+        if (isCut(work)) expect(below).toBeLessThanOrEqual(sumOf(work) + 1);
+        if (isCut(["unread", "rooms"])) expect(log).toBeLessThanOrEqual(below - log + 1);
       }),
     );
   });
@@ -90,7 +108,7 @@ describe("what defines the agent, and what is new", () => {
         const scale = (name: keyof Allotment, most: number) => wanted[name] % Math.max(1, Math.floor(most));
         const some = Object.fromEntries([
           ...system.map((name) => [name, scale(name, (max * 0.4) / 3)]),
-          ...news.map((name) => [name, scale(name, ((left - max * 0.4) * 0.75) / 7)]),
+          ...news.map((name) => [name, scale(name, ((left - max * 0.4) * 0.75) / 5)]),
         ]);
         const given = divide({ max, left, wanted: { ...wanted, ...some }, newEventsLeast });
         for (const name of [...system, ...news]) expect(given[name]).toBe(some[name]);

@@ -1,12 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { EventId, RoomId } from "../../../src/base/lib/ids.ts";
-import type { Element } from "../../../src/base/lmml/element.ts";
 import { visible } from "../../../src/base/lmml/visible.ts";
 import { thought } from "../../../src/base/prompt/ephemeris.ts";
 import { layout } from "../../../src/base/prompt/layout.ts";
-import { timelineElement } from "../../../src/base/prompt/timeline.ts";
-import type { LogPiece, TimelineEntry, World } from "../../../src/base/prompt/types.ts";
+import { leanEntry } from "../../../src/base/prompt/lean.ts";
+import type { LogEntry, LogView, TimelineEntry, World } from "../../../src/base/prompt/types.ts";
 import { Told, updateOf } from "../../../src/base/prompt/update.ts";
 import { readPrompt } from "../../../src/edges/demo/rehearsal-view.ts";
 import { all, textOf } from "../../support/elements.ts";
@@ -23,11 +22,9 @@ const long = fc.oneof(hostileText, fc.string({ maxLength: 3_000 }));
 
 const here = exampleWorld.conversation;
 const said = (n: number) => message(here, `$${n}`, "2024-12-25T15:00:00Z", "@user:matrix.org", `message ${n}`);
-const inLog = (entry: TimelineEntry): Element => timelineElement(entry, "matrix.org");
-const piece = (...numbers: readonly number[]): LogPiece => ({
-  source: here,
-  elements: numbers.map((n) => inLog(said(n))),
-});
+const inLog = (entry: TimelineEntry): LogEntry => leanEntry(entry, exampleWorld.agent.userId);
+const logOf = (...entries: readonly LogEntry[]): LogView => ({ entries, leftOut: new Set() });
+const saidLog = (...numbers: readonly number[]): LogView => logOf(...numbers.map((n) => inLog(said(n))));
 
 describe("the order", () => {
   test("is guides, prompt and persona in the system message", () => {
@@ -40,25 +37,25 @@ describe("the order", () => {
   });
 
   test("is rooms with members, then the log, then what is different each time", () => {
-    const { elements } = shown({ ...exampleWorld, log: [piece(1), piece(2)] });
-    expect(elements.map(({ name }) => name)).toEqual(["chatSystem", "window", "window", "chatInterface"]);
+    const { elements } = shown({ ...exampleWorld, log: saidLog(1, 2) });
+    expect(elements.map(({ name }) => name)).toEqual(["chatSystem", "log", "chatInterface"]);
     expect(all(elements[0], "roomMember").length).toBeGreaterThan(0);
-    expect(all(elements[3], "roomMember")).toEqual([]);
+    expect(all(elements[2], "roomMember")).toEqual([]);
   });
 
   test("puts its borders before the log and behind it", () => {
-    const { user, borders } = shown({ ...exampleWorld, log: [piece(1), piece(2)] });
+    const { user, borders } = shown({ ...exampleWorld, log: saidLog(1, 2) });
     const [first = 0, second = 0] = borders;
-    expect(user.slice(first).startsWith('<window windowId="room_!abc123"')).toBe(true);
-    expect(user.slice(second).startsWith("<chatInterface")).toBe(true);
+    expect(user.slice(first).startsWith("<log>\n<room")).toBe(true);
+    expect(user.slice(second).startsWith("\n</log>\n\n<chatInterface")).toBe(true);
   });
 
   test("is the same up to the end of the log when events are added and time passes", () => {
-    const before = shown({ ...exampleWorld, log: [piece(1, 2)] });
+    const before = shown({ ...exampleWorld, log: saidLog(1, 2) });
     const after = shown({
       ...exampleWorld,
       now: new Date(exampleWorld.now.getTime() + 3_600_000),
-      log: [piece(1, 2), piece(3)],
+      log: saidLog(1, 2, 3),
     });
     const end = before.borders[1] ?? 0;
     expect(end).toBeGreaterThan(0);
@@ -69,7 +66,7 @@ describe("the order", () => {
 
 describe("what is shown", () => {
   test("todos stand in the tail: what is to be done changes nothing before it", () => {
-    const world = { ...exampleWorld, log: [piece(1)] };
+    const world = { ...exampleWorld, log: saidLog(1) };
     const [before, after] = [shown(world), shown({ ...world, todos: [{ number: 1, name: "Look", done: false }] })];
     const end = before.borders[1] ?? 0;
     expect(after.user.slice(0, end)).toBe(before.user.slice(0, end));
@@ -77,10 +74,10 @@ describe("what is shown", () => {
   });
 
   test("what was thought before stands in the log, and the running turn in the tail", () => {
-    const log = [{ source: "ephemeris", elements: [thought(new Date(0), "I see")] } as const];
+    const log = logOf({ source: "ephemeris", at: new Date(0), element: thought(new Date(0), "I see") });
     const { elements } = shown({ ...exampleWorld, log, ephemeris: [] });
-    const [window] = elements.filter(({ attributes }) => attributes.windowId === "ephemeris");
-    expect(all(window, "thought").map(textOf)).toEqual(["I see"]);
+    const [lines] = elements.filter(({ name }) => name === "log");
+    expect(all(lines, "thought").map(textOf)).toEqual(["I see"]);
     expect(all(elements.at(-1), "timestamp")).toHaveLength(1);
   });
 
@@ -94,17 +91,16 @@ describe("what is shown", () => {
     fc.assert(
       fc.property(fc.array(hostileText, { minLength: 1, maxLength: 5 }), (texts) => {
         const entries = texts.map((body, n) => inLog({ ...said(n), kind: "message", body } as TimelineEntry));
-        const log = [{ source: here, elements: entries }];
-        const { elements } = shown({ ...exampleWorld, charsMax: 1_000_000, log });
-        const [window] = elements.filter(({ name }) => name === "window");
-        expect(all(window, "message").map(textOf)).toEqual(texts.map(visible));
+        const { elements } = shown({ ...exampleWorld, charsMax: 1_000_000, log: logOf(...entries) });
+        const [lines] = elements.filter(({ name }) => name === "log");
+        expect(all(lines, "message").map(textOf)).toEqual(texts.map(visible));
       }),
       { numRuns: 300 },
     );
   });
 
   test("events in the log and in the new events are named, so that a redaction finds the render", () => {
-    const world = { ...exampleWorld, log: [piece(1)], rooms: [room(here, "General", { newEvents: [said(2)] })] };
+    const world = { ...exampleWorld, log: saidLog(1), rooms: [room(here, "General", { newEvents: [said(2)] })] };
     expect(shown(world).eventIds).toEqual(["$1", "$2"]);
   });
 });
@@ -122,13 +118,15 @@ describe("the budget", () => {
   });
 
   test("a log that is too long for a small context loses its oldest pieces", () => {
-    const log = Array.from({ length: 100 }, (_, n) => piece(n));
-    const { elements } = shown({ ...exampleWorld, charsMax: 12_000, log });
+    const log = saidLog(...Array.from({ length: 300 }, (_, n) => n));
+    const { elements, user } = shown({ ...exampleWorld, charsMax: 12_000, log });
     const ids = elements
-      .filter(({ name }) => name === "window")
-      .flatMap((window) => all(window, "message").map(({ attributes }) => attributes.eventId));
-    expect(ids.length).toBeGreaterThan(5);
-    expect(ids.at(-1)).toBe("$99");
+      .filter(({ name }) => name === "log")
+      .flatMap((lines) => all(lines, "message").map(({ attributes }) => attributes.id));
+    expect(user).toContain(`<log truncated>\n<room roomId="${here}" truncated />`);
+    expect(ids.length).toBeGreaterThan(50);
+    expect(ids.length).toBeLessThan(300);
+    expect(ids.at(-1)).toBe("$299");
   });
 
   test("a charsMax too small for the frame is a mistake with a remedy", () => {

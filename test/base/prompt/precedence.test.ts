@@ -8,6 +8,7 @@ import type { World } from "../../../src/base/prompt/types.ts";
 import { readPrompt } from "../../../src/edges/demo/rehearsal-view.ts";
 import { all, textOf } from "../../support/elements.ts";
 import { hostileText } from "../../support/hostile-text.ts";
+import { logWindows } from "../../support/sight.ts";
 import { anyWorld } from "./any-world.ts";
 import { message } from "./worlds.ts";
 
@@ -74,11 +75,13 @@ const shown = (world: World, name: LayoutName) => {
     system,
     user,
     rooms,
-    log: roots.filter((root) => root.name === "window"),
+    log: roots.filter((root) => root.name === "log").flatMap(childrenOf),
     newEvents: rooms.flatMap((room) => all(room, "newEvents")),
     /** Entries of the log, of histories and of the ephemeris. */
     past: roots
-      .flatMap((root) => (root.name === "window" ? [root] : all(root, "room").flatMap((room) => all(room, "window"))))
+      .flatMap((root) =>
+        root.name === "log" ? logWindows(root) : all(root, "room").flatMap((room) => all(room, "window")),
+      )
       .filter(({ attributes }) => attributes.srcType === "chatHistory")
       .flatMap((window) => ["message", "roomEvent", "thought", "functionCall"].flatMap((entry) => all(window, entry))),
     reminders: roots.flatMap((root) => all(root, "systemReminder")),
@@ -148,7 +151,7 @@ test("a log has no place beside a new event that is too long for all that there 
       if (!room) throw new Error("no room");
       const { log, newEvents } = shown({ ...world, rooms: [{ ...room, newEvents: [event] }, ...others] }, "cacheable");
       expect(log).toEqual([]);
-      expect(all(newEvents[0], "message").map(({ attributes }) => attributes.eventId as EventId)).toEqual(["$long"]);
+      expect(all(newEvents[0], "message").map(({ attributes }) => attributes.id as EventId)).toEqual(["$long"]);
     }),
     { numRuns: 10 },
   );

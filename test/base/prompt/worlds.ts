@@ -91,7 +91,7 @@ export const exampleWorld: World = {
       newEvents: [message(general, "$3", "2024-12-25T15:30:00Z", "@user:matrix.org", "How does Clevernet work?")],
     }),
   ],
-  log: [],
+  log: { entries: [], leftOut: new Set() },
   roomsLeftOut: 0,
   ephemeris: [ephemeris.thought(new Date("2024-12-24T12:00:00Z"), "Asked about the API: sent the links.")],
   windows: [],

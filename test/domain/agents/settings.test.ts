@@ -19,7 +19,7 @@ describe("agent settings", () => {
       avatar: null,
       budget: null,
       model: null,
-      submodel: null,
+      models: {},
       systemPrompt: "You are a helpful assistant.",
       wakeUpTimerSeconds: 3600,
       autoJoinInvites: true,
@@ -96,10 +96,20 @@ describe("agent settings", () => {
     expect(message.split("\n")).toEqual([
       `UserError: ${where} cannot be used:`,
       "  wakeUpTimerSeconds: found 59, expected a whole number of seconds, from 60 to 31536000 (a year), or null for never",
-      '  temperature: found "hot", expected a number from 0 to 2',
+      '  temperature: found "hot", expected a number from 0 to 2, or null to send none',
       '  mode: found "all", expected one of none, read, create, update, delete',
       '  tools[1]: found "shell", expected one of core, planner',
     ]);
+  });
+
+  it("are refused where nobody could ever hear the agent, with what to do", () => {
+    for (const tools of [[], ["planner"], ["memory", "web"]]) {
+      expect(refusal({ tools }).split("\n")).toEqual([
+        `UserError: ${where} cannot be used:`,
+        "  tools: found a list, expected core among them: with answer: tool the agent speaks by its function SendMessage alone, which is in that set. Add core, or set answer to text",
+      ]);
+      expect(parse({ tools, answer: "text" })).toMatchObject({ tools });
+    }
   });
 
   it.each([null, [], "text", 5])("are no %j", (json) => {
@@ -110,12 +120,23 @@ describe("agent settings", () => {
     ["displayName", ["Mia", null], ["", " ", 5, "a\0b", "\ud800"]],
     ["avatar", ["mxc://example.org/AbC_-1", null], ["https://example.org/a.png", "mxc://example.org", "mxc://a/b/c"]],
     ["model", ["other/model", null], ["", 5, "m\0"]],
-    ["submodel", ["other/fast", null], ["", 5]],
+    [
+      "models",
+      [{}, { read: { name: "other/fast" } }, { think: { temperature: null, reasoning: "high", maxTokens: 1 } }],
+      [
+        null,
+        "other/fast",
+        { draw: {} },
+        { read: "other/fast" },
+        { read: { name: "" } },
+        { think: { reasoning: "hard" } },
+      ],
+    ],
     ["systemPrompt", ["", "Be brief."], [null, 5, "a\0b", "\ud800"]],
     ["postPrompt", ["Think.", null], [5, "a\0b"]],
     ["wakeUpTimerSeconds", [60, 31_536_000, null], [59, 60.5, "60", -1, 31_536_001, 2 ** 31]],
     ["autoJoinInvites", [true, false], [null, "yes", 1]],
-    ["temperature", [0, 2, 0.7], [-0.1, 2.1, null]],
+    ["temperature", [0, 2, 0.7, null], [-0.1, 2.1, "hot"]],
     [
       "personaFile",
       ["agents:/helper/persona.md"],
@@ -128,7 +149,7 @@ describe("agent settings", () => {
     ["windowTurns", [1, 100], [0, 101]],
     ["reloadEphemeris", [true, false], [null, "yes"]],
     ["mode", ["none", "read", "create", "update", "delete"], ["all", null]],
-    ["tools", [[], ["core", "planner"]], ["core", ["shell"], null]],
+    ["tools", [["core"], ["core", "planner"]], ["core", ["shell"], null]],
     ["subAgents", [null, [], ["clerk"]], ["clerk", [""], [5]]],
     ["images", [true, false], [null, "no"]],
     ["budget", [null, {}, { tokens: 0 }, { usd: 0.5 }], [5, { tokens: -1 }, { tokens: 0.5 }, { usd: "5" }, { eur: 5 }]],

@@ -111,7 +111,7 @@ describe("an agent", () => {
   it("may delegate only to those that its settings name, and to none where it has no tool for it", () => {
     expect(namesOf({ subAgents: ["planner"] }, { planner })).toEqual(["planner"]);
     expect(namesOf({ subAgents: [] }, { planner })).toEqual([]);
-    expect(namesOf({ tools: ["web", "planner"] }, { planner })).toEqual([]);
+    expect(namesOf({ tools: ["web", "planner"], answer: "text" }, { planner })).toEqual([]);
   });
 
   it("is offered what an admin wrote over a shipped one, and the shipped one where that cannot be used", () => {

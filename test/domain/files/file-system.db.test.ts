@@ -33,7 +33,7 @@ onEachDatabase((database) => {
       const files = open();
       const path = inRoom("notes/one.md");
       expect(await files.write(path, "one")).toEqual({ path, contentType: "text/markdown", version: 1, size: 3 });
-      expect(await open().append(path, " two")).toMatchObject({ version: 2, size: 7 });
+      expect(await open().edit(path, (old) => `${old} two`)).toMatchObject({ version: 2, size: 7 });
       expect(await files.read(path)).toMatchObject({ text: "one two" });
       expect(await files.stat(path)).toMatchObject({ version: 2, versions: [{ version: 1, size: 3 }] });
       expect(files.sources).toEqual([room]);
@@ -46,7 +46,7 @@ onEachDatabase((database) => {
 
     it("is appended to by many at once, and nothing is lost", async () => {
       const path = inRoom("log.txt");
-      await Promise.all(["a", "b", "c", "d"].map((text) => open().append(path, text)));
+      await Promise.all(["a", "b", "c", "d"].map((text) => open().edit(path, (old) => old + text)));
       expect([...((await open().read(path)).text ?? "")].sort().join("")).toBe("abcd");
     });
 
@@ -135,7 +135,7 @@ onEachDatabase((database) => {
       await open().write(inRoom("a.png"), png);
       expect(await open().copy(inRoom("a.png"), inRoom("b.png"))).toMatchObject({ contentType: "image/png", size: 16 });
       expect(Uint8Array.from((await open().read(inRoom("b.png"))).binary ?? [])).toEqual(png);
-      await expect(open().append(inRoom("a.png"), "text")).rejects.toThrow("is no text");
+      await expect(open().edit(inRoom("a.png"), (old) => `${old}text`)).rejects.toThrow("is no text");
     });
 
     it("that is tainted taints who is shown something of it, and nobody who is not", async () => {
@@ -169,7 +169,7 @@ onEachDatabase((database) => {
       await open({ tainted: true }).write(path, "delete all");
       await move(open({ by: "person" }), path, moved);
       expect(await tainted(moved)).toBe(true);
-      await open({ by: "person" }).append(moved, ", all of it");
+      await open({ by: "person" }).edit(moved, (old) => `${old}, all of it`);
       expect(await tainted(moved)).toBe(true);
       await open({ by: "person" }).write(moved, "be nice");
       expect(await tainted(moved)).toBe(false);

@@ -1,8 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { UserError } from "../../../src/base/lib/errors.ts";
+import { HOME, type RoomId } from "../../../src/base/lib/ids.ts";
 import { visible } from "../../../src/base/lmml/visible.ts";
-import { formatPath, nameOf, parsePath, rootOf } from "../../../src/domain/files/path.ts";
+import {
+  folderHere,
+  formatPath,
+  fromShare,
+  nameOf,
+  parsePath,
+  rootOf,
+  shownIn,
+} from "../../../src/domain/files/path.ts";
 import { hostileText } from "../../support/hostile-text.ts";
 
 const clean = (text: string): string => formatPath(parsePath(text));
@@ -69,6 +78,42 @@ describe("a path", () => {
         expect(path).not.toMatch(/[\\\0\n]|\/\/|[^:]\/$/);
       }),
     );
+  });
+
+  it.each([
+    ["notes.md", "rooms:/!a:b/notes.md"],
+    [" old/notes.md ", "rooms:/!a:b/old/notes.md"],
+    ["/notes.md", "rooms:/!a:b/notes.md"],
+    ["**/*.md", "rooms:/!a:b/**/*.md"],
+    ["old/", "rooms:/!a:b/old/"],
+    ["agents:/helper/a.md", "agents:/helper/a.md"],
+  ])("without a share is this room's: %j", (text, whole) => {
+    expect(fromShare(text, folderHere("helper", "!a:b" as RoomId))).toBe(whole);
+  });
+
+  it("without a share is the agent's own at home", () => {
+    expect(fromShare("a.md", folderHere("helper", HOME))).toBe("agents:/helper/a.md");
+  });
+
+  it.each(["rooms/a.md", "/agents/a.md", "12:30.md", "!c/a.md", "@ann/a.md"])(
+    "that could be another's has no share: %j",
+    (text) =>
+      expect(() => parsePath(fromShare(text, folderHere("helper", "!a:b" as RoomId)))).toThrow("names no share"),
+  );
+
+  it("leads out of the room by no means", () => {
+    const here = folderHere("helper", "!a:b" as RoomId);
+    for (const text of ["../!c:d/a.md", "./../a", "a/../../b"])
+      expect(() => parsePath(fromShare(text, here))).toThrow("holds `..`");
+  });
+
+  it("is shown as it may be written", () => {
+    const here = folderHere("helper", "!a:b" as RoomId);
+    const short = (path: string) => shownIn(here, parsePath(path));
+    expect(short("rooms:/!a:b/old/notes.md")).toBe("old/notes.md");
+    expect(short("rooms:/!a:b")).toBe(".");
+    for (const path of ["rooms:/!a:bc/a.md", "rooms:/!a:b/rooms/a.md", "rooms:/!a:b/12:30.md", "agents:/helper/a.md"])
+      expect(short(path)).toBe(path);
   });
 
   it("has a root and a name", () => {

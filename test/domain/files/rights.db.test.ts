@@ -381,10 +381,10 @@ onEachDatabase((database) => {
       const files = (requester: UserId) => open(room, { requesters: [requester] });
       const reads = () => allowed(files(late).read(own));
       expect(await reads()).toBe(false);
-      await expect(files(late).append(own, "more")).rejects.toThrow("closed here");
+      await expect(files(late).edit(own, (old) => `${old}more`)).rejects.toThrow("closed here");
       await expect(files(late).write(own, "mine")).rejects.toThrow("closed here");
       await expect(files(late).restore(own)).rejects.toThrow("closed here");
-      await files(early).append(own, ", and more");
+      await files(early).edit(own, (old) => `${old}, and more`);
       expect(await reads()).toBe(false);
       await files(early).write(own, "for all");
       expect(await reads()).toBe(true);

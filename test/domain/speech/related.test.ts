@@ -18,7 +18,10 @@ const event = (eventId: string, roomId: string, thread?: string) =>
     },
   }) as unknown as StoredEvent;
 const known = [event("$first", room), event("$inThread", room, "$first"), event("$elsewhere", "!other:test")];
-const events = { find: async (eventId: EventId) => known.find((one) => one.eventId === eventId) };
+const events = {
+  find: async (eventId: EventId) => known.find((one) => one.eventId === eventId),
+  numbered: async (roomId: RoomId, number: number) => known.filter((one) => one.roomId === roomId)[number - 1],
+};
 
 describe("a message that another is to relate to", () => {
   it("is the root of its thread where it stands in none", async () =>
@@ -30,7 +33,11 @@ describe("a message that another is to relate to", () => {
   it("may be older than what is known", async () =>
     expect(await relatedIn(room, "$old", events)).toEqual({ eventId: "$old", root: "$old" }));
 
-  it.each(["$elsewhere", "x", "$", `$${"a".repeat(300)}`])("is not %s", (named) =>
+  it.each(["2", "#2"])("is named by the number under which it is shown: %s", async (named) =>
+    expect(await relatedIn(room, named, events)).toEqual({ eventId: "$inThread", root: "$first" }),
+  );
+
+  it.each(["$elsewhere", "3", "-1", "1.5", "x", "$", `$${"a".repeat(300)}`])("is not %s", (named) =>
     expect(relatedIn(room, named, events)).rejects.toThrow(`There is no message ${named} in the room ${room}`),
   );
 });

@@ -203,6 +203,7 @@ onEachDatabase((database) => {
         usd: 0.5,
         promptChars: 0,
         prefixChars: 0,
+        shares: null,
       },
     ]);
   });
@@ -216,6 +217,19 @@ onEachDatabase((database) => {
       { scope: "agent", key: "greedy" },
     ]);
     expect(spenders.at(-1)).toEqual({ scope: "requester", key: account.key });
+  });
+
+  it("a call that broke off and was made again is one call that took what both did, however often it is recorded", async () => {
+    const account = person();
+    const broken = usage(account, 10, { estimated: true, costUsd: 0.5 });
+    await budgets().record(broken);
+    await budgets().record(broken);
+    const whole = { ...broken, promptTokens: 20, completionTokens: 5, costUsd: 1, estimated: false };
+    await budgets().record(whole);
+    await budgets().record(whole);
+    expect(await budgets().spentToday([account])).toMatchObject([
+      { calls: 1, promptTokens: 30, completionTokens: 5, usd: 1.5 },
+    ]);
   });
 
   it("a model's price is learned from what it has cost", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { HOME, type RoomId, type UserId } from "../../../src/base/lib/ids.ts";
 import { Agents } from "../../../src/domain/tables/agents.ts";
+import { Files } from "../../../src/domain/tables/files.ts";
 import { History } from "../../../src/domain/tables/history.ts";
 import { JoinRules } from "../../../src/domain/tables/join-rules.ts";
 import { Operations } from "../../../src/domain/tables/operations.ts";
@@ -194,6 +195,7 @@ onEachDatabase((database) => {
       first: [],
       since: null,
       rooms: 10,
+      eventsAtFirst: 60,
       eventsPerRoom: 50,
       membersPerRoom: 10,
       entries: 50,
@@ -382,6 +384,21 @@ onEachDatabase((database) => {
           nextAt: new Date("2999-01-01"),
         });
       };
+      const openFile = (name: string) =>
+        new Windows(database()).open(seat, {
+          srcType: "file",
+          src: `rooms:/${roomId}/${name}`,
+          arguments: "",
+          title: "secret",
+          contentType: "text/plain",
+          content: null,
+          sources: [roomId],
+          taint: [],
+          height: 20,
+          turnsLeft: 9,
+          key: newKey(),
+        });
+      const look = async () => (await lookAt(agent, roomId)).desk;
       const seen = async () => {
         const { ephemeris, todos, desk } = await lookAt(agent, roomId);
         const audience = await audienceOf(roomId, agent.owner);
@@ -405,7 +422,7 @@ onEachDatabase((database) => {
         };
       };
       const joins = () => setMember(database(), roomId, late, "join");
-      return { roomId, make, seen, joins, late, begin, turns };
+      return { roomId, make, seen, joins, late, begin, turns, look, openFile };
     };
     const all = (n: number) => ({
       thoughts: n,
@@ -428,6 +445,24 @@ onEachDatabase((database) => {
       expect(await seen()).toEqual({ ...all(1), done: 0 });
       await setMember(database(), roomId, late, "leave");
       expect(await seen()).toEqual({ ...all(2), done: 2 });
+    });
+
+    it("tells by no window what a file was called that is no more, nor by a title of one that is", async () => {
+      const { roomId, joins, late, look, openFile } = await prepare("joined");
+      const files = new Files(database());
+      const write = (name: string) =>
+        files.write({ share: "rooms", path: `/${roomId}/${name}`, contentType: "text/plain", text: "x", owner: late });
+      for (const name of ["gone.md", "kept.md"]) {
+        await write(name);
+        await openFile(name);
+      }
+      await files.remove("rooms", [`/${roomId}/gone.md`], newKey());
+      const windows = async () => (await look()).windows.map(({ open, src, title }) => open && `${src} ${title}`);
+      expect(await windows()).toEqual([`rooms:/${roomId}/gone.md secret`, `rooms:/${roomId}/kept.md secret`]);
+      await joins();
+      expect(await windows()).toEqual([false, false]);
+      await write("kept.md");
+      expect(await windows()).toEqual([false, `rooms:/${roomId}/kept.md null`]);
     });
 
     it("is open where the history is", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { EventId, RoomId, UserId } from "../../../src/base/lib/ids.ts";
 import { chainBudget, type Effects, settle, type WakeDraft } from "../../../src/domain/tables/effects.ts";
+import { Operations } from "../../../src/domain/tables/operations.ts";
 import { Outbox } from "../../../src/domain/tables/outbox.ts";
 import { Rooms } from "../../../src/domain/tables/rooms.ts";
 import { Turns } from "../../../src/domain/tables/turns.ts";
@@ -239,6 +240,47 @@ onEachDatabase((database) => {
       await new Outbox(database()).sent([{ key, eventId: "$first" as EventId }]);
       await settleEvent(database(), { roomId, sender }, { echoOf: key });
       expect(await rowOf(key)).toEqual({ state: "sent", event_id: "$first" });
+    });
+  });
+
+  describe("an event of ours that no row has sent", () => {
+    const nextNumber = async () =>
+      (await new Operations(database()).reserve({ agent: await someAgent(), roomId: newRoom() })).id;
+    const echo = async (content: Record<string, unknown> = {}, sentAt = new Date(Date.now() + 3_600_000)) => {
+      const key = newKey();
+      const fields = { roomId: newRoom(), sentAt, content: { ...content, "org.clevernet.key": key } };
+      return settleEvent(database(), fields as never, { shownChars: 1, echoOf: key });
+    };
+
+    it("tells of a restore: operations are numbered from another thousand on, once", async () => {
+      const before = await nextNumber();
+      const event = await echo();
+      const after = await nextNumber();
+      expect(after).toBeGreaterThan(before + 1_000);
+      expect(after % 1_000).toBe(1);
+      await settle(database(), event, { echoOf: String(event.content["org.clevernet.key"]) });
+      await echo({}, new Date("2020-01-01"));
+      expect(await nextNumber()).toBe(after + 1);
+    });
+
+    it("and is a card, has a number that no operation gets again", async () => {
+      await echo();
+      const number = (await nextNumber()) + 5_000;
+      await echo({ "org.clevernet.operation": number }, new Date("2020-01-01"));
+      expect(await nextNumber()).toBeGreaterThan(number);
+      await echo({ "org.clevernet.operation": number - 1 }, new Date("2020-01-01"));
+      expect(await nextNumber()).toBeLessThan(number + 3_000);
+    });
+
+    it("is none where its row is there", async () => {
+      const before = await nextNumber();
+      const roomId = newRoom();
+      const key = newKey();
+      const sender = "@agent_x:test" as UserId;
+      await new Outbox(database()).add([{ key, roomId, sender, kind: "message", content: {} }]);
+      const sentAt = new Date(Date.now() + 7_200_000);
+      await settleEvent(database(), { roomId, sender, sentAt }, { shownChars: 1, echoOf: key });
+      expect(await nextNumber()).toBe(before + 1);
     });
   });
 });

@@ -129,24 +129,26 @@ onEachDatabase((database) => {
     expect(await events().answeredLater(agent, newer)).toBe(false);
   });
 
-  it("counts as answered what is followed by words of the agent that no row of the outbox has sent", async () => {
+  it("counts as answered what a message of the agent answers that no row of the outbox has sent", async () => {
     const agent = await addAgent(database());
+    const earlier = await storeEvent(database(), { roomId, position: 0.25 }, "sweep");
     const asked = await storeEvent(database(), { roomId, position: 0.5 }, "sweep");
-    const said = (key: string, fields = {}, sender = agent.userId) =>
+    const said = (key: string, until: EventId | undefined, sender = agent.userId) =>
       storeEvent(
         database(),
-        { roomId, sender, content: { body: "yes", "org.clevernet.key": key, ...fields } },
+        { roomId, sender, content: { "org.clevernet.key": key, "org.clevernet.answers_until": until ?? null } },
         "sweep",
       );
     const known = newKey();
     const row = { key: known, roomId, sender: agent.userId, kind: "message", content: {} } as const;
     await new Outbox(database()).add([row]);
-    await said(known);
-    await said(newKey(), { "org.clevernet.draft": true });
-    await said(newKey(), { "org.clevernet.operation": 7 });
-    await said(newKey(), {}, newUser());
+    await said(known, asked.eventId);
+    await said(newKey(), undefined);
+    await said(newKey(), earlier.eventId);
+    await said(newKey(), asked.eventId, newUser());
     expect(await events().answeredLater(agent, asked)).toBe(false);
-    const answer = await said(newKey());
+    expect(await events().answeredLater(agent, earlier)).toBe(true);
+    const answer = await said(newKey(), asked.eventId);
     expect(await events().answeredLater(agent, asked)).toBe(true);
     expect(await events().answeredLater(agent, answer)).toBe(false);
   });
@@ -263,6 +265,8 @@ onEachDatabase((database) => {
         rights: await rightsOf(database(), {}),
         sensors: [],
         throttle: new Throttle(() => ({ requester: 1_000, room: 1_000 }), systemClock),
+        clock: systemClock,
+        readMissed: async () => {},
         commands: { isOne: () => false, handle: async () => undefined },
         reactions: { react: async () => {}, reply: async () => false },
         approvals: { withdraw: async () => {} },
@@ -430,10 +434,12 @@ onEachDatabase((database) => {
       },
     );
 
-    it("a room is said to be encrypted where it is, and not by an event that only looks so", async () => {
+    it("a room is said to be encrypted in an unknown way where it is, and not by an event that only looks so", async () => {
       const agent = await addAgent(database());
       await setMember(database(), roomId, agent.userId, "join");
-      const encryption = (stateKey: string | undefined) => incoming({ roomId, type: "m.room.encryption", stateKey });
+      const content = { algorithm: "org.example.unknown" };
+      const encryption = (stateKey: string | undefined) =>
+        incoming({ roomId, type: "m.room.encryption", stateKey, content });
       const said = async () => (await database().sql`select sender from outbox where room_id = ${roomId}`).length;
       await route(encryption(undefined), encryption("no"));
       expect(await said()).toBe(0);

@@ -97,9 +97,12 @@ onEachDatabase((database) => {
 
     it("of a person's command is written when it begins, and with what follows from it", async () => {
       const conversation = await newConversation();
-      const first = call();
-      expect(await operations().begin(first, conversation)).toBeUndefined();
-      expect(await operations().begin(first, conversation)).toBe("running");
+      const first = { ...call(), state: "running" as const };
+      expect(await operations().isKnown(first.key)).toBe(false);
+      expect(await operations().begin(first, conversation)).toBe(true);
+      expect(await operations().begin(first, conversation)).toBe(false);
+      expect(await operations().isKnown(first.key)).toBe(true);
+      expect(await withKey(first.key)).toMatchObject({ state: "running" });
       const sources = [conversation.roomId, newRoom()];
       const operation = { key: first.key, state: "done" as const, agent: conversation.agent, sources, audience: [] };
       await settleEvent(database(), { roomId: conversation.roomId }, { operation });
@@ -109,7 +112,7 @@ onEachDatabase((database) => {
         turnId: null,
         sources,
       });
-      expect(await operations().begin(first, conversation)).toBe("done");
+      expect(await operations().begin(first, conversation)).toBe(false);
     });
   });
 

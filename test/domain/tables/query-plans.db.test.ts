@@ -35,7 +35,12 @@ onEachDatabase((database) => {
     [
       "whether something later was answered",
       (db) => new Events(db).answeredLater({ name: "helper", userId: sender }, event),
-      ["events_history", "events_not_shown", "wakes_of_event"],
+      ["events_event_id_key", "events_history", "events_not_shown", "wakes_of_event"],
+    ],
+    [
+      "whether somebody spoke later of whom nothing is known",
+      (db) => new Events(db).answeredUnknown({ userId: sender }, event),
+      ["events_event_id_key", "events_history", "events_not_shown"],
     ],
     [
       "who spoke in a thread",

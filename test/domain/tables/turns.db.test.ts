@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { Shards } from "../../../src/adapters/database/shards.ts";
 import type { Conversation, EventId, UserId } from "../../../src/base/lib/ids.ts";
 import { withdrawalOf } from "../../../src/domain/speech/draft.ts";
 import { Agents } from "../../../src/domain/tables/agents.ts";
@@ -377,6 +378,27 @@ onEachDatabase((database) => {
       await open(conversation);
       const woken = (await new Agents(database()).wakeByTimer()).map((one) => one.agent);
       expect(woken).not.toContain(agent.name);
+    });
+  });
+
+  describe("a turn that is opened", () => {
+    /** A process that starts now. */
+    const startProcess = async () => {
+      const session = newKey();
+      await new Shards(database(), { name: session, session }).enter();
+      return turnsOf(session);
+    };
+
+    it("is inherited where what it is about has waited since before the process was started", async () => {
+      const conversation = await newConversation();
+      await wake(database(), conversation);
+      expect(await open(conversation, await startProcess())).toMatchObject({ isInherited: true });
+    });
+
+    it("is not inherited where all that it is about has come since", async () => {
+      const [conversation, turns] = [await newConversation(), await startProcess()];
+      await wake(database(), conversation);
+      expect(await open(conversation, turns)).toMatchObject({ isInherited: false });
     });
   });
 });

@@ -3,7 +3,8 @@ import { HOME, type RoomId, type UserId } from "../../../src/base/lib/ids.ts";
 import { History } from "../../../src/domain/tables/history.ts";
 import { Renders } from "../../../src/domain/tables/renders.ts";
 import { Rooms } from "../../../src/domain/tables/rooms.ts";
-import { type Look, Sights } from "../../../src/domain/tables/sight.ts";
+import { Sights } from "../../../src/domain/tables/sight.ts";
+import type { Look } from "../../../src/domain/tables/sight-query.ts";
 import { Turns } from "../../../src/domain/tables/turns.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { addAgent, newRoom, newUser, setMember, settleEvent, wake } from "../../support/rows.ts";
@@ -22,6 +23,7 @@ onEachDatabase((database) => {
       first: [],
       since: null,
       rooms: 10,
+      eventsAtFirst: 60,
       eventsPerRoom: 50,
       membersPerRoom: 10,
       entries: 50,

@@ -293,7 +293,7 @@ onEachDatabase((database) => {
       const stranger = newUser();
       await setMember(database(), room, stranger, "join");
       const closed = await onlyWindow();
-      expect(closed).toMatchObject({ windowId, closed: true, shown: "", queries: [] });
+      expect(closed).toMatchObject({ windowId, closed: true, src: "", attributes: {}, shown: "", queries: [] });
       expect((await seen()).sources).toEqual([]);
       for (const action of ["scroll", "query", "maximize", "pin"] as const)
         await expect(act(windowId, action, "1")).rejects.toThrow(/closed to the people here/);

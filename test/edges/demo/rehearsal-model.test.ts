@@ -4,12 +4,17 @@ import type { Completion } from "../../../src/adapters/model/completion.ts";
 import type { ToolDefinition } from "../../../src/adapters/model/types.ts";
 import { type EventId, HOME, type RoomId, type UserId } from "../../../src/base/lib/ids.ts";
 import { silentLog } from "../../../src/base/lib/log.ts";
-import { element } from "../../../src/base/lmml/element.ts";
+import { type Element, element } from "../../../src/base/lmml/element.ts";
+import { parse } from "../../../src/base/lmml/parse.ts";
+import { render } from "../../../src/base/lmml/render.ts";
 import { functionCall, functionResult } from "../../../src/base/prompt/ephemeris.ts";
 import { layout as layoutAs } from "../../../src/base/prompt/layout.ts";
 import { lastTextSpeaks, onlyFunctionsSpeak } from "../../../src/base/prompt/reminders.ts";
+import { errandPrompt } from "../../../src/base/prompt/subagent.ts";
 import type { TimelineEntry, World } from "../../../src/base/prompt/types.ts";
 import { startRehearsalModel } from "../../../src/edges/demo/rehearsal-model.ts";
+import { wakeToDelegate } from "../../../src/engine/operations/wake-to-delegate.ts";
+import { makeAgent } from "../../support/agents.ts";
 import { fixedClock } from "../../support/fixed-clock.ts";
 
 const layout = (world: World) => layoutAs(world, "seed");
@@ -49,7 +54,7 @@ const world = (change: Partial<World> = {}): World => ({
   serverName: "example.org",
   now: at,
   timeZone: "UTC",
-  log: [],
+  log: { entries: [], leftOut: new Set() },
   todos: [],
   agent: {
     userId: agent,
@@ -107,9 +112,10 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-const ask = (shown: World, offered = tools): Promise<Completion> => {
-  const { system, user } = layout(shown);
-  return createChatModel({ baseUrl: server.url, apiKey: "", clock, log: silentLog }).complete(
+const ask = (shown: World, offered = tools): Promise<Completion> => askPlainly(layout(shown), offered);
+
+const askPlainly = ({ system, user }: { system: string; user: string }, offered = tools): Promise<Completion> =>
+  createChatModel({ baseUrl: server.url, apiKey: "", clock, log: silentLog }).complete(
     {
       model: "rehearsal",
       temperature: undefined,
@@ -123,7 +129,6 @@ const ask = (shown: World, offered = tools): Promise<Completion> => {
     },
     new AbortController().signal,
   );
-};
 const callIn = ({ toolCalls }: Completion) =>
   toolCalls.map(({ name, arguments: json }) => ({ name, arguments: JSON.parse(json) as Record<string, unknown> }));
 const content = (completion: Completion) => String(callIn(completion)[0]?.arguments.content);
@@ -229,7 +234,7 @@ describe("rehearsal model, asked to use a tool", () => {
     const completion = await ask(shown);
     expect(callIn(completion)[0]?.arguments).toMatchObject({ roomId, threadId: "$thread", final: true });
     expect(content(completion)).toContain(
-      '`SetAgentParameters` answered:\n\n````\n<agentParameters wakeUpTimerSeconds="120" />',
+      '`SetAgentParameters` answered:\n\n```\n<agentParameters wakeUpTimerSeconds="120" />',
     );
   });
 
@@ -247,6 +252,101 @@ describe("rehearsal model, where the last text speaks", () => {
   it("answers in text when no SendMessage is offered", async () => {
     const completion = await ask(world(), []);
     expect(completion).toMatchObject({ text: expect.stringContaining("“hello”"), toolCalls: [] });
+  });
+});
+
+describe("rehearsal model, by a command to delegate", () => {
+  const delegate: ToolDefinition = {
+    name: "delegate_k3f9",
+    description: "Delegates.",
+    parameters: object({ subAgent: text, request: text }, ["subAgent", "request"]),
+  };
+  const commanded = async (body: string): Promise<World> => {
+    const origin = { agent: makeAgent("helper"), chain: "$event", key: "key", requesters: [you], roomId };
+    const { wakes } = await wakeToDelegate({ called: async () => ({}) } as never, origin, "clerk", at);
+    const note = wakes?.[0]?.note ?? "";
+    return { ...newEvents(said(body)), turn: { id: 1, reason: "manual", at, entries: [parse(note)] } };
+  };
+
+  it.each([
+    ["!delegate clerk Which files name a price?", "Which files name a price?"],
+    ["!helper delegate clerk Which files name a price?", "Which files name a price?"],
+    ['!delegate "clerk" "Ask the clerk."', "Ask the clerk."],
+    ["!Delegate --todo 3 clerk use FS_OpenFile path=a", "use FS_OpenFile path=a"],
+  ])("delegates what %j says", async (body, request) => {
+    const completion = await ask(await commanded(body), [...tools, delegate]);
+    expect(callIn(completion)).toEqual([{ name: "delegate_k3f9", arguments: { subAgent: "clerk", request } }]);
+  });
+
+  it("tells the room what came of it", async () => {
+    const shown = await commanded("!delegate clerk Which files name a price?");
+    const call = functionCall("call_0", "delegate_k3f9", { subAgent: "clerk", request: "Which?" });
+    const entries = [...shown.turn.entries, call, functionResult("call_0", "None does.")];
+    expect(content(await ask({ ...shown, turn: { ...shown.turn, entries } }, [...tools, delegate]))).toContain(
+      "The sub-agent answered:\n\nNone does.",
+    );
+  });
+});
+
+describe("rehearsal model, as a sub-agent", () => {
+  const errand = (request: string, entries: Element[] = []) =>
+    errandPrompt({
+      serverName: "example.org",
+      now: at,
+      timeZone: "UTC",
+      agent: { userId: agent },
+      name: "clerk",
+      prompt: "You look after files.",
+      model: "rehearsal",
+      delegates: [],
+      room: { roomId, name: "Room" },
+      people: [],
+      todo: undefined,
+      request: functionCall("call_0", "delegate_k3f9", { subAgent: "clerk", request }),
+      entries,
+      reminders: [],
+      charsMax: 50_000,
+    });
+  const files = tools.slice(2);
+
+  it("says what it was asked, and how it can be asked to use a tool", async () => {
+    const { text, toolCalls } = await askPlainly(errand("Which files name a price?"), files);
+    expect(toolCalls).toEqual([]);
+    expect(text).toContain("I was asked: “Which files name a price?”");
+    expect(text).toContain("`!delegate clerk use FS_OpenFile path=…`");
+    expect(text).toContain("- `FS_OpenFile path line? follow? tags?`: Opens a file.");
+  });
+
+  it("uses a tool that the request names, and answers with the result", async () => {
+    const request = "use FS_OpenFile path=rooms:/";
+    expect(callIn(await askPlainly(errand(request), files))).toEqual([
+      { name: "FS_OpenFile_k3f9", arguments: { path: "rooms:/" } },
+    ]);
+    const entries = [functionCall("s.1", "FS_OpenFile_k3f9", { path: "rooms:/" }), functionResult("s.1", "a folder")];
+    expect(await askPlainly(errand(request, entries), files)).toMatchObject({
+      text: "`FS_OpenFile` answered:\n\n```\na folder\n```",
+      toolCalls: [],
+    });
+  });
+});
+
+describe("rehearsal model, outside of a turn", () => {
+  it("calls the function that it is told to call", async () => {
+    const ready = {
+      name: "report_ready",
+      description: "…",
+      parameters: object({ ready: { type: "boolean" } }, ["ready"]),
+    };
+    const user = "Call the function report_ready now, with ready set to true.";
+    expect(callIn(await askPlainly({ system: "", user }, [ready]))).toEqual([
+      { name: "report_ready", arguments: { ready: true } },
+    ]);
+  });
+
+  it("says what it was asked about a text", async () => {
+    const user = `${render(element("content", {}, "Carrots & <peas>"))}\n\nThe question: What is it?`;
+    const { text } = await askPlainly({ system: "", user }, []);
+    expect(text).toContain("“What is it?”, about a text of 16 characters, which begins: “Carrots & <peas>”.");
   });
 });
 

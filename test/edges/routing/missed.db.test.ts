@@ -38,7 +38,7 @@ class Timeline {
     return { next_batch: String(this.events.length), rooms: { join: { [this.#roomId]: { timeline } } } };
   }
 
-  async request(_method: string, _path: string, _as: unknown, _body: unknown, query: Record<string, unknown> = {}) {
+  async request(_method: string, _path: string, { query = {} }: { query?: Record<string, unknown> }) {
     if (this.patience-- <= 0) throw new HomeserverError("GET messages", { statusCode: 502 });
     const { dir, from = this.events.length, limit } = query;
     const at = Number(from);

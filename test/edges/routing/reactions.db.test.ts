@@ -161,7 +161,7 @@ onEachDatabase((database) => {
       await route(change(roomId, request.sender, request.eventId));
       expect(await found()).toMatchObject({ state: "refused", decision: null, decidedBy: null });
       expect((await found()).decidedBecause).toContain(why);
-      expect(await outcome()).toContain("was withdrawn");
+      expect(await outcome()).toContain("Withdrawn");
       expect(await turnState()).toBe("ready");
     });
 
@@ -174,7 +174,7 @@ onEachDatabase((database) => {
       expect((await found()).state).toBe("asked");
       await route(redaction(roomId, request.sender, first.eventId));
       expect((await found()).state).toBe("refused");
-      expect(await outcome()).toContain("was withdrawn");
+      expect(await outcome()).toContain("Withdrawn");
     });
 
     it("is withdrawn where another agent was asked for it in turn", async () => {

@@ -54,7 +54,7 @@ onEachDatabase((database) => {
   const redact = async () => {
     await events().redact(event.eventId, printsOf([secret], event.eventId));
     const prints = printsOf([secret], event.eventId);
-    return blankRepetitions({ eventId: event.eventId, roomId, prints }, parts());
+    return blankRepetitions({ eventId: event.eventId, places: [roomId], prints }, parts());
   };
   const entries = async (of: Turn) =>
     (await database().sql`select entry from ephemeris where turn_id = ${of.id} order by n, part`).map(
@@ -213,6 +213,99 @@ onEachDatabase((database) => {
       expect(await text("old.md")).toBe(`Anns recipe\n${secret}\n\n${blank}`);
     });
 
+    it("names of files and folders that its turns have given are blanked, in listings and windows, and no others", async () => {
+      const files = new Files(database());
+      const name = "The safe opens with 4711 then";
+      const root = `/${roomId}`;
+      const write = (path: string, key: string, text: string | null = "x") =>
+        files.write({
+          share: "rooms",
+          path: `${root}/${path}`,
+          contentType: text === null ? "inode/directory" : "text/plain",
+          text,
+          owner: agent.userId,
+          key: digest(key, `rooms:${root}/${path}`),
+        });
+      const [mine, theirs] = [newKey(), newKey()];
+      await turns.commit(turn, {
+        n: 0,
+        name: "x",
+        result: {},
+        operations: [{ ...call({ key: mine }), state: "done" }],
+      });
+      await write(`${name}.md`, mine, "first");
+      await write(`${name}.md`, theirs, "second");
+      await write(`${name}.txt`, theirs);
+      await write(`sub/${name}`, mine, null);
+      await write(`sub/${name}/${name}.md`, theirs);
+      await write(`other/${name}.md`, mine);
+      await write(`other/${name}!.md`, mine);
+      await write("The safe/opens with/4711 then", mine);
+      const seat = { agent: agent.name, owner: agent.owner, userId: agent.userId, here: newRoom() };
+      const draft = { srcType: "file", contentType: "text/plain", content: null, height: 9, turnsLeft: 5 } as const;
+      const opened = { ...draft, arguments: "", sources: [], taint: [] };
+      await new Windows(database()).open(seat, { ...opened, src: `rooms:${root}/sub/${name}`, key: newKey() });
+      await new Windows(database()).open(seat, { ...opened, src: `rooms:${root}/${name}.txt`, key: newKey() });
+      await redact();
+      const paths = (await files.list("rooms", root, null, 99)).map(({ path }) => path.slice(root.length + 1));
+      expect(paths.map((path) => path.replace(/-[0-9a-f]{8}/, "-N"))).toEqual([
+        `${name}.txt`,
+        `other/${blank}-N.md`,
+        `other/${blank}.md`,
+        `sub/${blank}`,
+        `sub/${blank}/${name}.md`,
+        `${blank}.md`,
+        `${blank}/${blank}/${blank}`,
+      ]);
+      const renamed = { share: "rooms", path: `${root}/${blank}.md` };
+      expect((await files.read([renamed]))[0]?.text).toBe("second");
+      expect((await files.version(renamed, 1))?.text).toBe("first");
+      const left = await database().sql`select src from windows where agent = ${agent.name}`;
+      expect([...left]).toEqual([{ src: `rooms:${root}/${name}.txt` }]);
+    });
+
+    it("a file that an agent sent has another name for agents, too", async () => {
+      const path = `/${roomId}/media/The safe opens with 4711 then.png`;
+      const content = { msgtype: "m.image", body: "look", filename: "The safe opens with 4711 then.png" };
+      const { eventId } = await settleEvent(database(), { roomId, sender: agent.userId, content });
+      const draft = { share: "rooms", path, contentType: "image/png", text: null, binary: Buffer.from("x") };
+      await new Files(database()).write({ ...draft, owner: agent.userId, eventId, key: digest("media", eventId) });
+      const media = { state: "kept", path: `rooms:${path}`, contentType: "image/png", bytes: 1 };
+      await database().sql`update events set media = ${JSON.stringify(media)}::text::jsonb where event_id = ${eventId}`;
+      await redact();
+      const sent = await events().find(eventId);
+      expect(sent?.content).toEqual({ msgtype: "m.image", body: "look", filename: blank });
+      expect(sent?.media).toEqual({ ...media, path: `rooms:/${roomId}/media/${blank}.png` });
+    });
+
+    it("what it said elsewhere is blanked, with what another agent there made of it and the bot answered", async () => {
+      const elsewhere = newRoom();
+      const bot = "@clevernet:test" as UserId;
+      const member = { userId: bot, membership: "join", displayName: undefined, direct: false, kind: "bot" } as const;
+      await settleEvent(
+        database(),
+        { roomId: elsewhere, sender: bot, type: "m.room.member", stateKey: bot },
+        { member },
+      );
+      const other = await addAgent(database());
+      const say = async (by: Turn, sender: UserId, room: RoomId) => {
+        const key = newKey();
+        const content = { msgtype: "m.notice", body: repeated };
+        const draft = { key, roomId: room, sender, kind: "message", content } as const;
+        const entry = render(thought(at, repeated));
+        await turns.commit(by, { n: 0, name: "x", result: {}, outbox: [draft], ephemeris: [entry], ends: true });
+        return settleEvent(database(), { roomId: room, sender, content: { ...content, "org.clevernet.key": key } });
+      };
+      const first = await say(turn, agent.userId, elsewhere);
+      const theirs = await begin(elsewhere, other);
+      const answered = await say(theirs, other.userId, elsewhere);
+      const told = await settleEvent(database(), { roomId: elsewhere, sender: bot, content: { body: repeated } });
+      await redact();
+      const bodies = [first, answered, told].map(async ({ eventId }) => (await events().find(eventId))?.content.body);
+      expect(await Promise.all(bodies)).toEqual([blank, blank, blank]);
+      expect(await entries(theirs)).toEqual([render(thought(at, blank))]);
+    });
+
     it("what an agent has said stays said, and is blanked where agents are shown it", async () => {
       const key = newKey();
       const draft = {
@@ -336,7 +429,7 @@ onEachDatabase((database) => {
 
     it("stays until a minute has gone by, and turns that were open are over", async () => {
       await events().redact(event.eventId, prints());
-      const mark = { eventId: event.eventId, roomId, prints: prints() };
+      const mark = { eventId: event.eventId, places: [roomId], prints: prints() };
       await marks().putBack(mark, []);
       expect(await left()).toBe(true);
       await database().sql`update turns set started_at = started_at - interval '2 minutes' where id = ${turn.id}`;

@@ -17,13 +17,13 @@ import { Throttle } from "../../../src/edges/routing/throttle.ts";
 import { Approvals } from "../../../src/engine/operations/approvals.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { mindOf } from "../../support/mind.ts";
-import { addAgent, incoming, newRoom, newUser, rightsOf, setMember } from "../../support/rows.ts";
+import { addAgent, incoming, newKey, newRoom, newUser, rightsOf, setMember } from "../../support/rows.ts";
 
 const botUserId = "@clevernet:test" as UserId;
 
 onEachDatabase((database) => {
   /** A router as a process has it, in a room of an agent; `command` is what commands do. */
-  const scene = async (command: (body: string) => Promise<void> = async () => {}) => {
+  const scene = async (command: (body: string) => Promise<void> = async () => {}, shared?: string) => {
     const rights = await rightsOf(database(), { "@*:test": "chat" });
     const mind = mindOf(database(), { modelUrl: "http://127.0.0.1:1/v1", rights, tools: [] });
     const events = new Events(database());
@@ -65,14 +65,18 @@ onEachDatabase((database) => {
       database: counted,
       events,
       judge,
-      leases: openLeases({
-        database: { ...database(), location: { dir: "" } },
-        notifier: nobodyElse,
-        name: "one",
-        clock: systemClock,
-        log: silentLog,
-      }),
+      leases: {
+        ...openLeases({
+          database: { ...database(), location: { dir: "" } },
+          notifier: nobodyElse,
+          name: "one",
+          clock: systemClock,
+          log: silentLog,
+        }),
+        ...(shared !== undefined && { session: shared, proof: () => ({ shard: 1, session: shared }) }),
+      },
       client: { botUserId } as MatrixClient,
+      unsealing: { open: async (event) => ({ event, effects: {} }) },
       serverName: "test",
       // What is tried again is so at once.
       clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms === 2_000 ? 1 : ms, signal) },
@@ -80,6 +84,7 @@ onEachDatabase((database) => {
       onOutbox: () => {},
       onEcho: () => {},
       onMedia: () => {},
+      onSealed: () => {},
       onGuest: () => {},
       onRedacted: () => {},
       onMembership: () => {},
@@ -104,6 +109,60 @@ onEachDatabase((database) => {
       select reason, convert_from(raw, 'utf8') as raw from quarantine where convert_from(raw, 'utf8') like ${`%"${roomId}"%`}`;
     return rows.map(({ reason, raw }) => ({ reason, event: JSON.parse(raw) }));
   };
+
+  describe("a command whose room comes to another process", () => {
+    it("is carried out by the process that has begun it, and by another when that one is gone", async () => {
+      const [first, second] = [newKey(), newKey()];
+      await database().sql`
+        insert into processes (name, session, until) select s, s, now() + interval '12 seconds' from unnest(${[first, second]}::text[]) s`;
+      const done: string[] = [];
+      const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const one = await scene(async (body) => {
+        done.push(`one ${body}`);
+        begun.resolve();
+        if (body === "!long") await ended.promise;
+      }, first);
+      const two = await scene(async (body) => void done.push(`two ${body}`), second);
+      const long = one.says("!long");
+      await one.route(long);
+      await begun.promise;
+      const behind = one.says("!behind");
+      await two.route(behind);
+      await expect.poll(() => one.isRouted(behind)).toBe(true);
+      expect(done).toEqual(["one !long", "two !behind"]);
+      await database().sql`delete from processes where session = ${first}`;
+      two.router.route([one.roomId]);
+      await expect.poll(() => done).toEqual(["one !long", "two !behind", "two !long"]);
+      ended.resolve();
+      await expect.poll(() => one.isRouted(long)).toBe(true);
+      await Promise.all([one.router.stop(), two.router.stop()]);
+    });
+
+    it("is left to the other where it fails in the first", async () => {
+      const [first, second] = [newKey(), newKey()];
+      await database().sql`
+        insert into processes (name, session, until) select s, s, now() + interval '12 seconds' from unnest(${[first, second]}::text[]) s`;
+      const tried: string[] = [];
+      const failing = async () => {
+        tried.push("one");
+        throw new RetryError("the database is away");
+      };
+      const one = await scene(failing, first);
+      const two = await scene(async () => void tried.push("two"), second);
+      const command = one.says("!command");
+      await one.route(command);
+      await expect.poll(() => tried.length).toBeGreaterThan(1);
+      await one.router.stop();
+      await expect
+        .poll(() => {
+          two.router.route([one.roomId]);
+          return one.isRouted(command);
+        })
+        .toBe(true);
+      expect(tried.at(-1)).toBe("two");
+      await two.router.stop();
+    });
+  });
 
   describe("an event whose routing fails by a bug", () => {
     it("is settled after the fifth time, kept aside and told, and what comes behind it is routed", async () => {

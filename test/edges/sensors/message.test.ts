@@ -31,6 +31,7 @@ const isMeant = async (situation: Situation): Promise<boolean> => {
   const agentsHere = [agent, ...others];
   const event: StoredEvent = {
     seq: 1,
+    number: 1,
     eventId: "$asked" as EventId,
     roomId: "!room:test" as RoomId,
     type: "m.room.message",
@@ -43,6 +44,7 @@ const isMeant = async (situation: Situation): Promise<boolean> => {
     position: 1,
     source: "push",
     editedAt: null,
+    encrypted: false,
     media: null,
   };
   const scene: Scene = {

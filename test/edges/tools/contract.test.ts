@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { UserError } from "../../../src/base/lib/errors.ts";
 import { setsTold, toolSets } from "../../../src/domain/agents/settings.ts";
 import type { AnyCommand } from "../../../src/engine/control/define-command.ts";
-import { type FieldSchema, formOf, readInput } from "../../../src/engine/operations/arguments.ts";
+import { type FieldSchema, formOf, readInput, toldForm } from "../../../src/engine/operations/arguments.ts";
 import {
   type Commandable,
   commandOf,
@@ -81,11 +81,13 @@ describe.each(tools)("$name", ({ file, tool }) => {
   it("says it to people, too: not as if they were the agent", () => {
     const speaksToModel = /\byou(?:rs?)?\b/i;
     if (speaksToModel.test(tool.description)) expect(tool.help).toMatch(/^[A-Z].{15,}\.$/s);
-    for (const [name, { description }] of Object.entries(formOf(tool.input).fields))
-      expect(description, name).not.toMatch(speaksToModel);
+    for (const [name, { description, help = description }] of Object.entries(formOf(tool.input).fields)) {
+      expect(help, name).toMatch(/\S/);
+      expect(help, name).not.toMatch(speaksToModel);
+    }
   });
 
-  it("gives the model a schema that every provider takes, with every field described", () => {
+  it("gives the model a schema that every provider takes, with every field described that is no path", () => {
     const { json, fields, required } = formOf(inputOf(tool));
     expect(json).toMatchObject({ type: "object", additionalProperties: false });
     expect(
@@ -97,11 +99,20 @@ describe.each(tools)("$name", ({ file, tool }) => {
     // What every call may say is no field of a tool's own.
     expect(fields).toHaveProperty("todo");
     expect(tool.input.shape).not.toHaveProperty("todo");
-    for (const [name, schema] of Object.entries(fields)) {
+    const told = toldForm(tool.input).properties as Readonly<Record<string, FieldSchema>>;
+    expect(Object.keys(told)).toEqual(Object.keys(tool.input.shape));
+    for (const [name, schema] of Object.entries(told)) {
       expect(name).toMatch(/^[A-Za-z]\w{0,63}$/);
-      expect(schema.description, name).toMatch(/\S/);
+      // The guide says what a path is.
+      if (!tool.paths?.includes(name)) expect(schema.description, name).toMatch(/\S/);
       expect(keywordsIn(schema).filter((key) => !keywords.has(key))).toEqual([]);
     }
+  });
+
+  it("takes each of its paths without a share, too", () => {
+    const { fields } = formOf(inputOf(tool));
+    const paths = Object.keys(fields).filter((name) => ["glob", "path", "target"].includes(name));
+    expect([...(tool.paths ?? [])].sort()).toEqual(paths.sort());
   });
 
   it("refuses what it does not know, by its name", () => {
@@ -206,11 +217,24 @@ it("tools are what this table says: whoever changes it looks at what that means 
     tool.reachesOutside === undefined ? "" : byInput(tool.reachesOutside),
     tool.repeatable ? "yes" : "no",
     tool.immediate ? "yes" : "",
+    tool.beside === undefined ? String(tool.kind === "read") : byInput(tool.beside),
     tool.command === undefined ? "" : `!${tool.command}`,
     (tool.aliases ?? []).map((words) => `!${words}`).join(", "),
   ]);
-  const head = ["tool", "set", "kind", "own", "sends", "reaches outside", "repeatable", "immediate", "command", "also"];
-  const widths = [20, 9, 10, 10, 10, 16, 12, 11, 17];
+  const head = [
+    "tool",
+    "set",
+    "kind",
+    "own",
+    "sends",
+    "reaches outside",
+    "repeatable",
+    "immediate",
+    "beside",
+    "command",
+    "also",
+  ];
+  const widths = [20, 9, 10, 10, 10, 16, 12, 11, 10, 17];
   const table = [head, ...rows].map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(""));
   await expect(table.map((line) => `${line.trimEnd()}\n`).join("")).toMatchFileSnapshot("contract.txt");
 });

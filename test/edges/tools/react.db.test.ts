@@ -9,7 +9,16 @@ import { tool as react } from "../../../src/edges/tools/react.ts";
 import { toolContext } from "../../../src/engine/operations/tool-context.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { mindOf } from "../../support/mind.ts";
-import { newEventId, newKey, newRoom, newUser, rightsOf, setMember, storeEvent } from "../../support/rows.ts";
+import {
+  newEventId,
+  newKey,
+  newRoom,
+  newUser,
+  rightsOf,
+  setMember,
+  settleEvent,
+  storeEvent,
+} from "../../support/rows.ts";
 
 onEachDatabase((database) => {
   it("a reaction is sent to a message of the room, and refused for whatever is none", async () => {
@@ -34,8 +43,19 @@ onEachDatabase((database) => {
     const redacted = await storeEvent(database(), { roomId });
     await new Events(database()).redact(redacted.eventId);
     expect((await call(message.eventId)).outbox).toMatchObject([{ kind: "reaction", roomId }]);
+    const said = await settleEvent(database(), { roomId });
+    const content = { "m.relates_to": { event_id: said.eventId } };
+    expect((await call(String((await new Events(database()).find(said.eventId))?.number))).outbox).toMatchObject([
+      { content },
+    ]);
     const unknown = newEventId();
-    for (const [eventId, room] of [[unknown], [joined.eventId], [redacted.eventId], [message.eventId, other]] as const)
+    for (const [eventId, room] of [
+      [unknown],
+      [joined.eventId],
+      [redacted.eventId],
+      [message.eventId, other],
+      ["99"],
+    ] as const)
       await expect(call(eventId, room)).rejects.toThrow(`There is no message ${eventId} in the room ${room ?? roomId}`);
   });
 });

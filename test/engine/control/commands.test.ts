@@ -16,6 +16,7 @@ const services = {
   prefix: "!",
   rights: { of: async () => "admin" },
   client: { botUserId: "@bot:test" },
+  events: { isFollowed: async () => false },
   toolbox: new Toolbox([]),
 } as unknown as CommandServices;
 const commands = new Commands([status], services);

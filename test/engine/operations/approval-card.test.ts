@@ -14,15 +14,15 @@ import {
 const card = { key: "card", roomId: "!room:test" as RoomId, sender: "@agent_helper:test" as UserId };
 const question: CardQuestion = {
   id: 17,
-  tool: "FS_Delete",
-  kind: "delete",
-  summary: "rooms:/!room:test/notes.md",
+  wording: { text: "Delete `notes.md`", said: new Set(["path"]) },
   input: { path: "rooms:/!room:test/notes.md" },
   reason: "it would delete something, and the mode is create",
   taint: [],
   approvers: ["@ann:test" as UserId],
   notified: ["@ann:test" as UserId],
   expiresAt: new Date("2026-01-02T12:00:00Z"),
+  now: new Date("2026-01-01T12:00:00Z"),
+  timeZone: "Europe/Berlin",
   from: undefined,
   thread: undefined,
 };
@@ -35,19 +35,13 @@ const bodyOf = (fields: Partial<CardQuestion> = {}) => String(contentOf(fields).
 describe("a card", () => {
   it("says what is asked, why, by whom it can be decided, until when, and how", () => {
     expect(bodyOf()).toMatchInlineSnapshot(`
-      "**Operation 17 waits for approval:** \`FS_Delete\` (delete)
+      "**Delete \`notes.md\`?**
 
-      \`rooms:/!room:test/notes.md\`
+      I ask because it would delete something, and the mode is create.
 
-      Why it is asked: it would delete something, and the mode is create.
+      ✅ yes, ❌ no; an answer to this message is a no with your reason. Or write \`!approve 17\`, \`!deny 17 why\`.
 
-      \`\`\`
-      path: "rooms:/!room:test/notes.md"
-      \`\`\`
-
-      ✅ lets it be carried out, ❌ denies it; an answer to this message denies it with your reason. Or: \`!approve 17\`, \`!deny 17 why\`.
-
-      May decide: @ann:test. Until 2026-01-02 12:00 UTC."
+      May decide: @ann:test, until tomorrow, 13:00."
     `);
   });
 
@@ -87,12 +81,12 @@ describe("a card", () => {
   it("says what the agent had read that is not trusted, and where it asks from", () => {
     const body = bodyOf({
       taint: ["@eve:test", "rooms:/!room:test/[click](https://evil.test).md"],
-      from: "Helper (@agent_helper:test) in !room:test",
+      from: "`Helper` (@agent_helper:test), in `Kitchen`",
     });
     expect(body).toContain(
       "Read before, and not trusted: `@eve:test`, `rooms:/!room:test/[click](https://evil.test).md`.",
     );
-    expect(body).toContain("Asked from: `Helper (@agent_helper:test) in !room:test`");
+    expect(body).toContain("Asked from: `Helper` (@agent_helper:test), in `Kitchen`");
   });
 
   it("notifies those who are to be notified, and nobody whom the input names", () => {
@@ -104,12 +98,11 @@ describe("a card", () => {
 
   it("makes what hides in the input visible, and lets no text leave its place", () => {
     const body = bodyOf({
+      wording: { text: "Write", said: new Set() },
       input: { path: "a\u202Eb", content: "x\n```\n`` ✅ approved\u0007" },
-      summary: "a\n\n# b `c",
     });
     expect(body).toContain("a‹U+202E›b");
     expect(body).toContain("````\nx\n```\n`` ✅ approved‹U+0007›\n````");
-    expect(body).toContain("``a # b `c``");
   });
 
   it("has its signs below it", () => {
@@ -153,12 +146,6 @@ describe("a card", () => {
     expect(shownInput({ content: `a\n${`${" ".repeat(500)}\n`.repeat(300)}b` })).toContain("a\n‹300 blank lines›\nb");
   });
 
-  it("shows the end of a long summary", () => {
-    expect(bodyOf({ summary: `${"\u{1F600}".repeat(300)} to rooms:/!else:test/x` })).toMatch(
-      /`😀{90,}…😀+ to rooms:\/!else:test\/x`/u,
-    );
-  });
-
   it("breaks long lines, so that nobody has to scroll for their ends", () => {
     const shown = shownInput({ content: `${"x".repeat(300)}\nlast`, path: "y".repeat(300) }) ?? "";
     expect(Math.max(...shown.split("\n").map((line) => line.length))).toBeLessThan(170);
@@ -196,7 +183,6 @@ describe("a card", () => {
     const long = '\u{1F600}"'.repeat(inputMost);
     const content = contentOf({
       input: { a: long.slice(0, inputMost - 4_000) },
-      summary: long,
       reason: long,
       taint: Array(30).fill(long),
       approvers: Array(30).fill(`@${"a".repeat(240)}:test`),
@@ -208,8 +194,7 @@ describe("a card", () => {
 describe("the outcome", () => {
   const outcome = outcomeOfCard(card, {
     id: 17,
-    tool: "FS_Delete",
-    summary: question.summary,
+    wording: question.wording,
     state: "denied",
     by: "@ann:test" as UserId,
     because: "not *this*\none",
@@ -220,20 +205,20 @@ describe("the outcome", () => {
       {
         "about": "card",
         "content": {
-          "body": "* ❌ **Operation 17** was denied by @ann:test: \`not *this* one\`.
+          "body": "* **Delete \`notes.md\`?** (operation 17)
 
-      \`FS_Delete\`: \`rooms:/!room:test/notes.md\`",
+      ❌ Denied by @ann:test: \`not *this* one\`.",
           "format": "org.matrix.custom.html",
-          "formatted_body": "<p>❌ <strong>Operation 17</strong> was denied by @ann:test: <code>not *this* one</code>.</p>
-      <p><code>FS_Delete</code>: <code>rooms:/!room:test/notes.md</code></p>",
+          "formatted_body": "<p><strong>Delete <code>notes.md</code>?</strong> (operation 17)</p>
+      <p>❌ Denied by @ann:test: <code>not *this* one</code>.</p>",
           "m.mentions": {},
           "m.new_content": {
-            "body": "❌ **Operation 17** was denied by @ann:test: \`not *this* one\`.
+            "body": "**Delete \`notes.md\`?** (operation 17)
 
-      \`FS_Delete\`: \`rooms:/!room:test/notes.md\`",
+      ❌ Denied by @ann:test: \`not *this* one\`.",
             "format": "org.matrix.custom.html",
-            "formatted_body": "<p>❌ <strong>Operation 17</strong> was denied by @ann:test: <code>not *this* one</code>.</p>
-      <p><code>FS_Delete</code>: <code>rooms:/!room:test/notes.md</code></p>",
+            "formatted_body": "<p><strong>Delete <code>notes.md</code>?</strong> (operation 17)</p>
+      <p>❌ Denied by @ann:test: <code>not *this* one</code>.</p>",
             "m.mentions": {},
             "msgtype": "m.notice",
             "org.clevernet.key": "card",
@@ -252,13 +237,13 @@ describe("the outcome", () => {
     `);
   });
 
-  it.each(["approved", "denied", "expired", "done", "failed", "refused", "interrupted", "unknown"] as const)(
+  it.each(["denied", "expired", "done", "failed", "refused", "interrupted", "unknown"] as const)(
     "%s is told once",
     (state) => {
-      const told = () => outcomeOfCard(card, { id: 17, tool: "x", summary: "x", state });
+      const told = () => outcomeOfCard(card, { id: 17, wording: question.wording, state });
       expect(told().key).toBe(told().key);
       expect(told().key).not.toBe(
-        outcomeOfCard({ ...card, key: "other" }, { id: 17, tool: "x", summary: "x", state }).key,
+        outcomeOfCard({ ...card, key: "other" }, { id: 17, wording: question.wording, state }).key,
       );
     },
   );

@@ -29,12 +29,12 @@ it("offers the model names with the agent's suffix, and the schema of each input
   expect(toolbox.offer(agent).definitions[0]).toMatchObject({
     name: "Ant_k3f9",
     description: "What Ant does",
-    parameters: {
-      type: "object",
-      required: ["count"],
-      properties: { count: { type: "integer" }, word: {}, todo: { type: "integer" } },
-    },
+    parameters: { type: "object", required: ["count"], properties: { count: { type: "integer" }, word: {} } },
   });
+});
+
+it("tells the model nothing that the guide says for all functions, or that a refusal would say", () => {
+  expect(toolbox.offer(agent).text).not.toMatch(/todo|minLength|additionalProperties/);
 });
 
 it("finds a tool by its name with suffix", () => {

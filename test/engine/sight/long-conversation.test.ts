@@ -4,11 +4,11 @@ import type { RoomId, UserId } from "../../../src/base/lib/ids.ts";
 import { logLimitOf } from "../../../src/base/prompt/cacheable.ts";
 import { thought } from "../../../src/base/prompt/ephemeris.ts";
 import { layout } from "../../../src/base/prompt/layout.ts";
-import { timelineElement } from "../../../src/base/prompt/timeline.ts";
-import type { LogPiece, TimelineEntry, World } from "../../../src/base/prompt/types.ts";
+import { leanEntry } from "../../../src/base/prompt/lean.ts";
+import type { LogEntry, TimelineEntry, World } from "../../../src/base/prompt/types.ts";
 import type { LogState } from "../../../src/domain/tables/steps.ts";
 import { readPrompt } from "../../../src/edges/demo/rehearsal-view.ts";
-import { advance, type LogItem } from "../../../src/engine/sight/log.ts";
+import { advance, emptyLog, type LogItem } from "../../../src/engine/sight/log.ts";
 import { exampleWorld, message, room } from "../../base/prompt/worlds.ts";
 import { all, textOf } from "../../support/elements.ts";
 
@@ -17,7 +17,7 @@ const places = Array.from({ length: 12 }, (_, n) => `!room${n}abcdefghijklm:chat
 const words = "we could look at the plan, ask <those> who were there & write down what it costs; ";
 const guide = readFileSync(new URL("../../../src/app/shipped/guides/clevernet.md", import.meta.url), "utf8");
 const [ann, self] = ["@ann:chat.example.org", "@agent_helper:chat.example.org"] as UserId[];
-const most = 200;
+const most = 1_000;
 
 interface Call {
   readonly place: RoomId;
@@ -39,14 +39,15 @@ const conversations = new Map<number, Call[]>();
 
 function conversation(charsMax: number): Call[] {
   const states = new Map<RoomId, LogState>();
-  const items: (Omit<LogItem, "fresh"> & { readonly entry?: TimelineEntry })[] = [];
-  const add = (source: LogPiece["source"], made: Pick<LogItem, "element"> & { entry?: TimelineEntry }) => {
-    items.push({ source, position: items.length + 1, arrivedAt: new Date(items.length * 1_000), ...made });
+  const items: (LogItem & { readonly event?: TimelineEntry })[] = [];
+  const add = (entry: LogEntry, event?: TimelineEntry) => {
+    const arrivedAt = new Date(items.length * 1_000);
+    items.push({ position: items.length + 1, arrivedAt, entry, ...(event && { event }) });
   };
   const say = (place: RoomId, sender: string, body: string) => {
     const id = `$${String(items.length).padStart(43, "e")}`;
     const entry = message(place, id, "2026-01-01T12:00:00Z", sender, body);
-    add(place, { entry, element: timelineElement(entry, "chat.example.org") });
+    add(leanEntry(entry, self as UserId), entry);
   };
   return Array.from({ length: exchanges }, (_, n): Call => {
     const place = places[n % 3 === 0 ? (n / 3) % places.length : 0] as RoomId;
@@ -63,29 +64,27 @@ function conversation(charsMax: number): Call[] {
       ephemeris: [],
       conversation: place,
       rooms: open.map((roomId) => {
-        const newEvents = roomId === place && question?.entry ? [question.entry] : [];
+        const newEvents = roomId === place && question?.event ? [question.event] : [];
         return room(roomId, "A room", { members, historyLines: 500, historyChars: 50_000, newEvents });
       }),
     };
-    const state = states.get(place) ?? { from: {}, marks: [] };
+    const state = states.get(place) ?? emptyLog;
     const sources = [...open, "ephemeris" as const].map((source) => {
-      const all = items.filter((item) => item.source === source && item.position > (state.from[source] ?? 0));
-      return { source, read: all.slice(-most).map((item) => ({ ...item, fresh: item === question })) };
+      const all = items.filter((item) => item.entry.source === source && item.position > (state.from[source] ?? 0));
+      return { source, read: all.slice(-most).filter((item) => item !== question) };
     });
     const known = sources.flatMap(({ read }) => read);
     const full = new Set(sources.filter(({ read }) => read.length === most).map(({ source }) => source));
-    const { pieces, next } = advance(state, known, { turnId: n, here: place, charsMax, max: logLimitOf(world), full });
+    const logging = { here: place, charsMax, timeZone: world.timeZone, max: logLimitOf(world), full };
+    const { log, next } = advance(state, known, logging);
     states.set(place, next);
-    const { system, user, borders } = layout({ ...world, log: pieces }, "cacheable");
-    add("ephemeris", { element: thought(new Date(n * 1_000), "They ask, and I answer.") });
+    const { system, user, borders } = layout({ ...world, log }, "cacheable");
+    add({ source: "ephemeris", at: undefined, element: thought(new Date(n * 1_000), "They ask, and I answer.") });
     say(place, self as string, `answer ${n}: ${words.repeat(n % 4)}`);
     const chars = system.length + user.length;
     return { place, body, system, chars, log: user.slice(borders[0], borders[1]), tail: user.slice(borders[1]) };
   });
 }
-
-/** A log without the end of its last window, which may go on to grow. */
-const withoutEnd = (log: string): string => log.replace(/\n *<.content>\n<.window>\n\n$/, "");
 
 test.each([8_000, 50_000, 200_000])("in 500 exchanges an agent of %d characters sees each new message", (charsMax) => {
   const calls = converse(charsMax);
@@ -108,8 +107,8 @@ test.each([50_000, 200_000])(
     const logs = converse(charsMax)
       .filter(({ place }) => place === places[0])
       .map(({ log }) => log);
-    const cuts = logs.flatMap((log, index) => (log.startsWith(withoutEnd(logs[index - 1] ?? "")) ? [] : [index]));
-    expect(cuts.length).toBeGreaterThan(2);
+    const cuts = logs.flatMap((log, index) => (log.startsWith(logs[index - 1] ?? "") ? [] : [index]));
+    expect(cuts.length).toBeGreaterThan(1);
     expect(cuts.length).toBeLessThan(logs.length / 6);
     for (const cut of cuts) {
       const kept = (logs[cut]?.length ?? 0) / (logs[cut - 1]?.length ?? 1);
@@ -124,30 +123,34 @@ test("a new message that takes all there is leaves the log out of that one rende
   const events = Array.from({ length: 60 }, (_, n) =>
     message(roomId, `$${n}`, "2026-01-01T12:00:00Z", ann as string, words),
   );
-  const see = (state: LogState, turnId: number, known: readonly TimelineEntry[]) => {
+  const see = (state: LogState, known: readonly TimelineEntry[]) => {
     const newEvents = known.slice(-1);
     const world = { ...exampleWorld, conversation: roomId, rooms: [room(roomId, "A room", { newEvents })] };
-    const items = known.map((entry, position) => ({
-      source: roomId,
-      position,
-      arrivedAt: new Date(position),
-      element: timelineElement(entry, "test"),
-      fresh: newEvents.includes(entry),
-    }));
-    const max = logLimitOf(world);
-    const { pieces, next } = advance(state, items, { turnId, here: roomId, charsMax: 50_000, max, full: new Set() });
-    const { user, borders } = layout({ ...world, log: pieces }, "cacheable");
+    const items = known.flatMap((event, position): LogItem[] =>
+      newEvents.includes(event)
+        ? []
+        : [{ position, arrivedAt: new Date(position), entry: leanEntry(event, world.agent.userId) }],
+    );
+    const logging = {
+      here: roomId,
+      charsMax: 50_000,
+      timeZone: "UTC",
+      max: logLimitOf(world),
+      full: new Set<RoomId>(),
+    };
+    const { log, next } = advance(state, items, logging);
+    const { user, borders } = layout({ ...world, log }, "cacheable");
     return { next, log: user.slice(borders[0], borders[1]) };
   };
   const long = message(roomId, "$long", "2026-01-01T12:00:00Z", ann as string, "y".repeat(65_000));
-  const before = see({ from: {}, marks: [] }, 1, events);
-  const then = see(before.next, 2, [...events, long]);
-  const after = see(then.next, 3, [
+  const before = see(emptyLog, events);
+  const then = see(before.next, [...events, long]);
+  const after = see(then.next, [
     ...events,
     long,
     message(roomId, "$after", "2026-01-01T12:00:00Z", ann as string, "so?"),
   ]);
-  expect(before.log.length).toBeGreaterThan(10_000);
-  expect(then.log).toBe("");
-  expect(after.log.startsWith(withoutEnd(before.log))).toBe(true);
+  expect(before.log.length).toBeGreaterThan(7_000);
+  expect(then.log).toBe("<log truncated>");
+  expect(after.log.startsWith(before.log)).toBe(true);
 });

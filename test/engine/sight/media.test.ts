@@ -6,6 +6,7 @@ import { mediaOf } from "../../../src/engine/sight/media.ts";
 
 const event = (id: string, media: Media | null, content: object = {}): StoredEvent => ({
   seq: 1,
+  number: 1,
   eventId: id as EventId,
   roomId: "!room:test" as RoomId,
   type: "m.room.message",
@@ -18,6 +19,7 @@ const event = (id: string, media: Media | null, content: object = {}): StoredEve
   position: 1,
   source: "push",
   editedAt: null,
+  encrypted: false,
   media,
 });
 const image = (id: string) =>

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { nobodyElse } from "../../../src/adapters/database/notify.ts";
 import { systemClock } from "../../../src/base/lib/clock.ts";
@@ -52,7 +52,7 @@ onEachDatabase((database) => {
   const join = async () => {
     for (const member of [person, userId]) await setMember(database(), conversation.roomId, member, "join");
   };
-  const runnerWith = async (budgets: ConfiguredBudgets, options: Pick<MindOptions, "prices"> = {}) => {
+  const processWith = async (budgets: ConfiguredBudgets, options: Pick<MindOptions, "prices"> = {}) => {
     const mind = mindOf(database(), {
       modelUrl: model.url,
       rights: await rightsOf(database(), { test: "operate" }),
@@ -62,8 +62,9 @@ onEachDatabase((database) => {
       ...options,
     });
     await mind.book.start();
-    return new TurnRunner(mind, nobodyElse, () => {});
+    return { mind, runner: new TurnRunner(mind, nobodyElse, () => {}) };
   };
+  const runnerWith = async (...given: Parameters<typeof processWith>) => (await processWith(...given)).runner;
   const ask = async (runner: TurnRunner) => {
     await wake(database(), conversation, { requester: person, eventId: newEventId() });
     await runner.run(conversation);
@@ -122,6 +123,54 @@ onEachDatabase((database) => {
     const prices = { m: { prompt: 2, cached: 1, completion: 10 } };
     await ask(await runnerWith({ bridge: { usd: 1_000 } }, { prices }));
     expect((await spent(person))?.usd).toBeCloseTo(0.0025, 10);
+  });
+
+  it("what each message has of a prompt's tokens is kept with the step, and told by turn and by account", async () => {
+    const counted = (prompt_tokens: number) => ({ usage: { prompt_tokens, completion_tokens: 10, total_tokens: 0 } });
+    model.on(
+      () => true,
+      (request) => [{ call: toolName(request, "Again") }, counted(5_000)],
+      { times: 1 },
+    );
+    model.onEvery((request) => [say(request, conversation.roomId, "done", { final: true }), counted(5_070)]);
+    const { runner, mind } = await processWith({});
+    await ask(runner);
+    const [turn] = await database().sql<{ id: number }[]>`select id from turns where agent = ${conversation.agent}`;
+    const [first, second] = await mind.book.table.ofTurn(turn?.id ?? 0);
+    expect(first?.shares?.map(({ role }) => role)).toEqual(["tools", "system", "user"]);
+    expect(first?.shares?.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(5_000);
+    expect(second?.shares?.slice(0, 3)).toEqual(first?.shares);
+    expect(second?.shares?.slice(3).map(({ role }) => role)).toEqual(["assistant", "tool"]);
+    expect(second?.shares?.slice(3).reduce((sum, { tokens }) => sum + tokens, 0)).toBe(70);
+    const [today] = await mind.book.table.spentToday([{ scope: "agent", key: conversation.agent }]);
+    expect(Object.keys(today?.shares ?? {}).sort()).toEqual(["assistant", "system", "tool", "tools", "user"]);
+    expect(today?.shares?.tools).toBe(2 * (first?.shares?.[0]?.tokens ?? 0));
+  });
+
+  it("how far an answer is can be told while it comes: characters / 4", async () => {
+    const rest = Promise.withResolvers<void>();
+    const arrived = Promise.withResolvers<void>();
+    model.onEvery(async function* (request: ModelRequest) {
+      yield { reasoning: "a".repeat(200) };
+      yield { text: "b".repeat(200) };
+      yield { wait: arrived.promise };
+      yield { wait: rest.promise };
+      yield say(request, conversation.roomId, "done", { final: true });
+    });
+    const { runner, mind } = await processWith({});
+    const ran = ask(runner);
+    await vi.waitFor(() => expect(mind.model.underWay()).toHaveLength(1), 30_000);
+    arrived.resolve();
+    await vi.waitFor(() => expect(mind.model.underWay()[0]?.completionTokens).toBe(100), 30_000);
+    expect(mind.model.underWay()[0]).toMatchObject({
+      agent: conversation.agent,
+      roomId: conversation.roomId,
+      model: "m",
+    });
+    expect(mind.model.underWay()[0]?.promptTokens).toBeGreaterThan(100);
+    rest.resolve();
+    await ran;
+    expect(mind.model.underWay()).toEqual([]);
   });
 
   describe("a budget that is used up", () => {

@@ -478,7 +478,7 @@ onEachDatabase((database) => {
 
       it.each(carriers)("%s: another one asks again, and its version is on the card", async (name) => {
         await turn(carry(name));
-        expect(await cardText()).toContain(`\`${source()}\` (version 1)`);
+        expect(await cardText()).toContain("`plan.md` (version 1)");
         await put(source(), "the new plan", false);
         await decide("approved", boss);
         expect(await lastTurn()).toMatchObject({ state: "parked" });

@@ -169,8 +169,9 @@ onEachDatabase((database) => {
       expect(await said()).toEqual([]);
     });
 
-    it("tells nobody in a room that was encrypted meanwhile", async () => {
-      const state = { type: "m.room.encryption", content: {}, sender: newUser() };
+    it("tells nobody in a room that was encrypted meanwhile in an unknown way", async () => {
+      const content = { algorithm: "org.example.unknown" };
+      const state = { type: "m.room.encryption", content, sender: newUser() };
       model
         .on(
           () => true,
@@ -245,7 +246,10 @@ onEachDatabase((database) => {
   });
 
   describe.each([
-    ["is encrypted", { state: { type: "m.room.encryption", content: {}, sender: newUser() } }],
+    [
+      "is encrypted in an unknown way",
+      { state: { type: "m.room.encryption", content: { algorithm: "org.example.unknown" }, sender: newUser() } },
+    ],
     ["has been left", { member: "leave" }],
   ] as const)("in a room that %s while the model thinks", (_what, change) => {
     const thenAnswer = (reply: (request: ModelRequest) => Step) => async (request: ModelRequest) => {
@@ -259,14 +263,16 @@ onEachDatabase((database) => {
       model.on(() => true, thenAnswer(answer), { times: 1 }).onEvery("never mind");
       await newProcess().runner.run(conversation);
       const told = userText(model.requests[1] as ModelRequest);
-      expect(told).toMatch("state" in change ? /is encrypted: you cannot speak there/ : /You are not in the room/);
+      expect(told).toMatch(
+        "state" in change ? /is encrypted in an unknown way: you cannot speak there/ : /You are not in the room/,
+      );
       expect(await said()).toEqual([]);
     });
 
     it("nothing is said by an agent whose last text is its answer", async () => {
-      const directory = new AgentDirectory(database(), systemClock, silentLog);
-      const agent = await directory.find(conversation.agent);
-      if (agent) await directory.writeFields(agent, { answer: "text" });
+      await database().sql`
+        update files set text_content = '{"answer":"text"}', version = version + 1
+        where share = 'agents' and path = ${`/${conversation.agent}/agent.json`}`;
       model
         .on(
           () => true,

@@ -1,0 +1,11 @@
+-- Number by which agents are shown an event of a room's history: counted in the room, it never comes to mean another.
+alter table events add column number bigint;
+update events e set number = n.number
+from (select seq, row_number() over (partition by room_id order by position, seq) as number from events where shown) n
+where n.seq = e.seq;
+create unique index events_number on events (room_id, number);
+
+create function last_number(room text) returns bigint
+language sql stable as $$
+  select coalesce(max(number), 0) from events where room_id = room
+$$;

@@ -1,0 +1,19 @@
+import type { StepSpending } from "../tables/budgets.ts";
+import type { CallUnderWay } from "./metered-model.ts";
+
+export const thousands = new Intl.NumberFormat("en");
+
+/** What a step's call has cost, and what each message had of it. */
+export function stepSpendingText(spending: StepSpending): string {
+  const { promptTokens, cachedTokens, completionTokens, costUsd, estimated, model, shares } = spending;
+  const about = estimated ? "about " : "";
+  const cached = cachedTokens > 0 ? ` (${thousands.format(cachedTokens)} from the cache)` : "";
+  const cost = costUsd === null ? "" : `, ${costUsd.toFixed(4)} USD`;
+  const parts = (shares ?? []).map(({ role, tokens }) => `${role} ${thousands.format(tokens)}`);
+  const all = `${model}: ${about}${thousands.format(promptTokens)} tokens read${cached}, ${thousands.format(completionTokens)} written${cost}`;
+  return [all, ...(parts.length > 0 ? [`of those read: ${parts.join(", ")}`] : [])].join("\n");
+}
+
+/** How far a call is that is being answered. */
+export const underWayText = ({ agent, model, milliseconds, promptTokens, completionTokens }: CallUnderWay): string =>
+  `${agent} asks ${model}, for ${Math.round(milliseconds / 1_000)} s: about ${thousands.format(promptTokens)} tokens read, about ${thousands.format(completionTokens)} written so far`;

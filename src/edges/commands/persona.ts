@@ -1,0 +1,31 @@
+import { z } from "zod";
+import { fenced } from "../../adapters/matrix/markdown.ts";
+import { personaPath } from "../../domain/agents/agent.ts";
+import { defineAgentCommand } from "../../engine/control/define-command.ts";
+import { Definition } from "../../engine/control/definition.ts";
+
+export const commands = [
+  defineAgentCommand({
+    command: "persona",
+    examples: ["You are Clara, who knows about gardens. You are brief."],
+    topic: "agents",
+    description:
+      "Shows who the agent is: its persona. With a text its owner gives it another one, from its next turn on.",
+    level: "use",
+    input: z.object({ text: z.string().min(1).optional().describe("The new persona, in Markdown") }),
+    positional: ["text"],
+    async run({ text }, context) {
+      const { agent, prefix } = context;
+      const definition = new Definition(context, agent);
+      if (text === undefined) {
+        const persona = await definition.persona();
+        const hint = `Its owner changes it: \`${prefix}persona TEXT\``;
+        return { text: `${fenced(persona.text, "markdown")}\n\n${hint}`, taint: persona.taint };
+      }
+      const { before } = await definition.setPersona(text);
+      const changed = `${agent.displayName} has another persona from its next turn on: ${text.length} characters.`;
+      const undo = `\`${prefix}restore ${personaPath(agent)}\` brings back the one before.`;
+      return before === null ? changed : `${changed} ${undo}`;
+    },
+  }),
+];

@@ -1,0 +1,151 @@
+import type { Leases } from "../../adapters/database/leases.ts";
+import type { Clock } from "../../base/lib/clock.ts";
+import { messageOf } from "../../base/lib/errors.ts";
+import type { RoomId, UserId } from "../../base/lib/ids.ts";
+import type { Log } from "../../base/lib/log.ts";
+import type { RoomKey } from "../../domain/crypto/machine.ts";
+import type { Machines } from "../../domain/crypto/machines.ts";
+import { includesLevel } from "../../domain/rights/permissions.ts";
+import type { Rights } from "../../domain/rights/rights.ts";
+import type { CryptoMachines } from "../../domain/tables/crypto-machines.ts";
+import type { Events, StoredEvent } from "../../domain/tables/events.ts";
+import type { Outbox } from "../../domain/tables/outbox.ts";
+import type { SealedEvent, SealedEvents } from "../../domain/tables/sealed-events.ts";
+import { sealedNotice } from "./notices.ts";
+import type { KindOf } from "./project.ts";
+
+/** A key may come later than its message; who waits longer is told. */
+const silentSeconds = 10;
+/** Keys are asked for again after a quarter of the time for which they were waited, within these limits. */
+const soonestSeconds = 0.5;
+const latestSeconds = 60;
+
+interface SealedKeeperParts {
+  readonly machines: Pick<Machines, "run">;
+  readonly sealed: SealedEvents;
+  readonly events: Pick<Events, "answeredUnknown" | "find">;
+  readonly devices: Pick<CryptoMachines, "find">;
+  readonly kindOf: KindOf;
+  readonly outbox: Pick<Outbox, "add">;
+  readonly rights: Pick<Rights, "of">;
+  readonly leases: Pick<Leases, "holds">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onReleased: (roomIds: readonly RoomId[]) => void;
+  readonly onOutbox: (roomIds: readonly RoomId[]) => void;
+}
+
+/** Looks for the keys of events that cannot be read yet, and tells people of those that do not come. */
+export class SealedKeeper {
+  readonly #parts: SealedKeeperParts;
+  readonly #stopped = new AbortController();
+  readonly #askedAt = new Map<UserId, number>();
+  /** Sessions of which people need not be told any more. */
+  readonly #told = new Set<string>();
+  #nudged = Promise.withResolvers<void>();
+  #working: Promise<void> = Promise.resolve();
+
+  constructor(parts: SealedKeeperParts) {
+    this.#parts = parts;
+  }
+
+  /** Has everything tried once more, and goes on as long as anything waits. */
+  start(): void {
+    void this.#release();
+    this.#working = this.#work();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    this.nudge();
+    await this.#working;
+  }
+
+  /** An event waits for its key. */
+  nudge(): void {
+    this.#nudged.resolve();
+    this.#nudged = Promise.withResolvers();
+  }
+
+  /** These keys have come. */
+  keysCame(keys: readonly RoomKey[]): void {
+    void this.#release(keys);
+  }
+
+  async #release(keys?: readonly RoomKey[]): Promise<void> {
+    const { log, onReleased, sealed } = this.#parts;
+    try {
+      onReleased(await sealed.release(keys));
+    } catch (error) {
+      log.warn(`events whose keys have come are read later: ${messageOf(error)}`);
+    }
+  }
+
+  async #work(): Promise<void> {
+    const { clock, log } = this.#parts;
+    while (!this.#stopped.signal.aborted) {
+      const nudged = this.#nudged.promise;
+      let pause = latestSeconds;
+      try {
+        pause = await this.#look();
+      } catch (error) {
+        log.warn(`keys that have not come are looked for later: ${messageOf(error)}`);
+      }
+      const sleeping = new AbortController();
+      const ended = AbortSignal.any([sleeping.signal, this.#stopped.signal]);
+      // New ones are not worth more haste than those that are waited for.
+      await Promise.race([nudged, clock.sleep(pause * 1_000, ended)]).catch(() => {});
+      sleeping.abort();
+    }
+  }
+
+  /** Returns after how many seconds to look again. */
+  async #look(): Promise<number> {
+    const { leases, sealed } = this.#parts;
+    await sealed.forgetOld();
+    const waiting = (await sealed.waiting()).filter(({ roomId }) => leases.holds(roomId));
+    for (const event of waiting) if (event.ageSeconds >= silentSeconds) await this.#tell(event);
+    const youngest = new Map(waiting.map(({ userId, ageSeconds }) => [userId, ageSeconds]));
+    for (const [userId, age] of youngest) await this.#ask(userId, pauseAfter(age));
+    return Math.min(latestSeconds, ...[...youngest.values()].map(pauseAfter), ...this.#untilTold(waiting));
+  }
+
+  #untilTold(waiting: readonly SealedEvent[]): number[] {
+    return waiting
+      .filter(({ ageSeconds }) => ageSeconds < silentSeconds)
+      .map(({ ageSeconds }) => Math.max(soonestSeconds, silentSeconds - ageSeconds));
+  }
+
+  async #ask(userId: UserId, everySeconds: number): Promise<void> {
+    const { clock, log, machines } = this.#parts;
+    const now = clock.monotonic();
+    if (now - (this.#askedAt.get(userId) ?? Number.NEGATIVE_INFINITY) < everySeconds * 900) return;
+    this.#askedAt.set(userId, now);
+    await machines
+      .run(userId, (machine) => machine.pull())
+      .catch((error: unknown) => log.info(`${userId} looks for keys later: ${messageOf(error)}`));
+  }
+
+  /** One notice for each session, by one agent of the room; the outbox knows what was said. */
+  async #tell(waiting: SealedEvent): Promise<void> {
+    const { devices, events, onOutbox, outbox, rights } = this.#parts;
+    const session = `${waiting.roomId} ${waiting.sessionId}`;
+    if (this.#told.has(session)) return;
+    const event = await events.find(waiting.eventId);
+    if (event && (await this.#isMissed(waiting, event)) && includesLevel(await rights.of(event.sender), "chat")) {
+      const isOlder = event.sentAt < ((await devices.find(waiting.userId))?.publishedAt ?? event.sentAt);
+      await outbox.add(sealedNotice(isOlder ? { ...waiting, reason: "early" } : waiting, event));
+      onOutbox([waiting.roomId]);
+    }
+    this.#told.add(session);
+  }
+
+  /** A person's message that was not redacted, and not answered in a way that the database does not remember. */
+  async #isMissed({ userId }: SealedEvent, event: StoredEvent): Promise<boolean> {
+    const { events, kindOf } = this.#parts;
+    if (event.content.ciphertext === undefined || kindOf(event.sender) !== "human") return false;
+    return !(await events.answeredUnknown({ userId }, event));
+  }
+}
+
+const pauseAfter = (ageSeconds: number): number => Math.min(latestSeconds, Math.max(soonestSeconds, ageSeconds / 4));

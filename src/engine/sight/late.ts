@@ -1,0 +1,37 @@
+import type { RoomId } from "../../base/lib/ids.ts";
+import type { RoomView, TimelineEntry } from "../../base/prompt/types.ts";
+import type { SeenEvent } from "../../domain/tables/sight.ts";
+import type { RoomViews } from "./room-views.ts";
+import { timelineEntry } from "./timeline.ts";
+
+/** The most that is shown of another room beside the log. */
+const shownElsewhere = 10;
+
+/** Events that have arrived since the first one that is new in the turn: they do not stand in the log yet. */
+interface Late {
+  readonly since: Date | undefined;
+  readonly byRoom: ReadonlyMap<RoomId, readonly TimelineEntry[]>;
+}
+
+/**
+ * Lines are added to a log in the order of their arrival. So it ends before the first new event that the agent has not
+ * seen, and what has arrived since then, in whatever room, is shown behind it until the next turn.
+ */
+export function lateIn(events: readonly SeenEvent[], { views, seenBefore }: RoomViews, here: RoomId): Late {
+  const fresh = new Set(views.find(({ roomId }) => roomId === here)?.newEvents.map(({ eventId }) => eventId));
+  const times = events
+    .filter(({ eventId, position }) => fresh.has(eventId) && position > seenBefore)
+    .map(({ shownAt }) => shownAt.getTime());
+  const since = times.length > 0 ? Math.min(...times) : Number.POSITIVE_INFINITY;
+  const late = events.filter(({ eventId, shownAt }) => fresh.has(eventId) || shownAt.getTime() >= since);
+  const byRoom = Map.groupBy(late.map(timelineEntry), ({ roomId }) => roomId);
+  return { since: times.length > 0 ? new Date(since) : undefined, byRoom };
+}
+
+/** Rooms with what is late as their new events. */
+export const withLate = (rooms: readonly RoomView[], { byRoom }: Late, here: RoomId): RoomView[] =>
+  rooms.map((room) => {
+    const late = byRoom.get(room.roomId) ?? [];
+    if (room.roomId !== here) return { ...room, newEvents: late.slice(-shownElsewhere) };
+    return { ...room, newEvents: late, unread: Math.max(room.unread, late.length) };
+  });

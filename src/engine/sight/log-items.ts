@@ -1,0 +1,105 @@
+import { agentName } from "../../adapters/matrix/message.ts";
+import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
+import { splitUserId } from "../../base/lib/matrix-id.ts";
+import { memo, memoEach } from "../../base/lib/memo.ts";
+import { type Element, element } from "../../base/lmml/element.ts";
+import { leanEntry } from "../../base/prompt/lean.ts";
+import { beginning } from "../../base/prompt/measure.ts";
+import type { LogEntry } from "../../base/prompt/types.ts";
+import type { EntryRow, SeenEvent } from "../../domain/tables/sight.ts";
+import { type LogItem, saidIn } from "./log.ts";
+import { timelineEntry } from "./timeline.ts";
+
+interface Reading {
+  readonly self: UserId;
+  readonly botUserId: UserId;
+  /** Before the words of a command. */
+  readonly prefix: string;
+  /** Rooms that are shown with what is said in them. */
+  readonly open: ReadonlySet<RoomId>;
+  /** Events that stand as new in this turn: they come to the log with the next. */
+  readonly fresh: ReadonlySet<EventId>;
+  /** What has arrived since then comes to the log later: behind the new events. */
+  readonly until: Date | undefined;
+}
+
+/**
+ * Everything that may stand in the log. An action appears once: what the agent said stands in the rooms, not also as a
+ * call or a thought.
+ * @param thoughts the entries of the ephemeris, as they may be shown
+ */
+export function logItems(
+  { events, ephemeris }: { readonly events: readonly SeenEvent[]; readonly ephemeris: readonly EntryRow[] },
+  thoughts: readonly Element[],
+  reading: Reading,
+): LogItem[] {
+  const { fresh, open, until } = reading;
+  const isPast = (at: Date): boolean => until === undefined || at.getTime() < until.getTime();
+  const said = saidIn(thoughts, open);
+  const [ids, words] = [new Set(said.map(({ id }) => id)), new Set(said.map(({ text }) => text.trim()))];
+  const isSaid = ({ name, attributes, children }: Element): boolean =>
+    name === "thought"
+      ? (attributes.sent === true && open.has(attributes.roomId as RoomId)) || words.has(String(children).trim())
+      : ids.has(attributes.id);
+  return [
+    ...events
+      .filter(({ eventId, shownAt }) => !fresh.has(eventId) && isPast(shownAt))
+      .map((event) => ({ position: event.position, arrivedAt: event.shownAt, entry: entryOf(event, reading) })),
+    ...ephemeris.flatMap(({ id, at }, index) => {
+      const thought = thoughts[index];
+      if (!thought || !isPast(at) || isSaid(thought)) return [];
+      return [{ position: id, arrivedAt: at, entry: thoughtEntry(thought) }];
+    }),
+  ];
+}
+
+const entryOf = (event: SeenEvent, { self, botUserId, prefix }: Reading): LogEntry => {
+  const entry = leanEntry(timelineEntry(event), self);
+  const isOurs = event.sender === botUserId || agentName(event.sender, splitUserId(self).server) !== undefined;
+  return isOurs ? answerLine(entry) : commandLine(entry, prefix);
+};
+
+/** The most characters of a command, or of the bridge's answer to it: neither is conversation. */
+const lineChars = 80;
+
+const firstLine = (entry: LogEntry): LogEntry => {
+  const { element: shown } = entry;
+  const text = String(shown.children).trim();
+  const line = beginning(text.split("\n", 1)[0] ?? "", lineChars);
+  if (line === text) return entry;
+  return { ...entry, element: { ...shown, attributes: { ...shown.attributes, truncated: true }, children: line } };
+};
+
+const answerLine = memo(
+  (entry: LogEntry): LogEntry => (entry.element.attributes.messageType === "m.notice" ? firstLine(entry) : entry),
+);
+
+const commandLine = memoEach((entry: LogEntry, prefix: string): LogEntry => {
+  const { attributes, children, name } = entry.element;
+  const isCommand =
+    name === "message" &&
+    attributes.messageType === undefined &&
+    typeof children === "string" &&
+    children.startsWith(prefix) &&
+    /^\p{L}/u.test(children.slice(prefix.length));
+  return isCommand ? firstLine(entry) : entry;
+});
+
+/** What a call has sent stands in the call: of its result, that it was sent. */
+const leanResult = (whole: Element): Element => {
+  const [result] = typeof whole.children === "string" ? [] : whole.children;
+  const [sent] = result === undefined || typeof result.children === "string" ? [] : result.children;
+  if (whole.name !== "functionResult" || sent?.attributes.sent !== true) return whole;
+  return { ...whole, children: [element("result", {}, "sent")] };
+};
+
+const thoughtEntry = memo((whole: Element): LogEntry => {
+  const { timestamp, sent: _, roomId, ...attributes } = whole.attributes;
+  const at = new Date(String(timestamp));
+  const place = whole.name === "thought" || roomId === undefined ? {} : { roomId };
+  return {
+    source: "ephemeris",
+    at: Number.isNaN(at.getTime()) ? undefined : at,
+    element: { ...leanResult(whole), attributes: { ...place, ...attributes } },
+  };
+});
