@@ -78,8 +78,6 @@ describe.each(["embedded", "postgres"] as const)("agents among themselves, on th
   /** A command is answered by the router itself: what came before it in the room has been routed. */
   async function routed(room: string): Promise<void> {
     const id = await ann.say(room, "!help");
-    const answers = (content: Readonly<Record<string, unknown>>) =>
-      JSON.stringify(content["m.relates_to"])?.includes(id);
-    await ann.waitForMessage(room, ({ content }) => answers(content) ?? false);
+    await ann.waitForMessage(room, ({ content }) => content["org.clevernet.command"] === id);
   }
 });
