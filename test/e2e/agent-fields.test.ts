@@ -35,7 +35,7 @@ describe("a field of agent.json that is changed while the bridge runs", () => {
 
   const command = async (line: string, where = control): Promise<string> => {
     const id = await admin.say(where, line);
-    const isReply = ({ content }: Message) => JSON.stringify(content).includes(id);
+    const isReply = ({ content }: Message) => content["org.clevernet.command"] === id;
     return (await admin.waitForMessage(where, isReply)).body;
   };
   /** Sets fields of the agent, and puts them back when `then` is done. */

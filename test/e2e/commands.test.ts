@@ -28,7 +28,10 @@ describe("commands", () => {
   });
   afterAll(() => stage.strike());
 
-  const isReplyTo = (id: string) => (message: Message) => JSON.stringify(message.content).includes(id);
+  const isReplyTo =
+    (id: string) =>
+    ({ content }: Message) =>
+      content["org.clevernet.command"] === id;
   /** What the bridge answers to a command. */
   const command = async (line: string, { by = ann, where = room } = {}): Promise<string> => {
     const { body, content } = await ann.waitForMessage(where, isReplyTo(await by.say(where, line)));

@@ -31,7 +31,10 @@ describe("the control room", () => {
   });
   afterAll(() => stage.strike());
 
-  const isReplyTo = (id: string) => (message: Message) => JSON.stringify(message.content).includes(id);
+  const isReplyTo =
+    (id: string) =>
+    ({ content }: Message) =>
+      content["org.clevernet.command"] === id;
   const isNotice = ({ sender, content }: Message) => sender === stage.agentId() && content.msgtype === "m.notice";
   /** What the bridge answers to a command. */
   const command = async (line: string, { by = admin, where = control } = {}): Promise<string> =>

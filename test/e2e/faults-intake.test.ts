@@ -213,7 +213,7 @@ describe("while it runs", () => {
     ];
     for (const [command, answer] of commands) {
       const id = await admin.say(place, command);
-      const isAnswer = ({ body, content }: Message) => JSON.stringify(content).includes(id) && answer.test(body);
+      const isAnswer = ({ body, content }: Message) => content["org.clevernet.command"] === id && answer.test(body);
       await admin.waitForMessage(place, isAnswer, { what: command.slice(0, 40) });
     }
     await admin.say(place, "seventeen");

@@ -45,7 +45,10 @@ describe("files", () => {
   });
   afterAll(() => stage.strike());
 
-  const answerTo = (id: string) => (message: Message) => JSON.stringify(message.content).includes(id);
+  const answerTo =
+    (id: string) =>
+    ({ content }: Message) =>
+      content["org.clevernet.command"] === id;
   /** What the bridge answers to a command. */
   const command = async (line: string, { by = ann, where = own } = {}): Promise<string> =>
     (await by.waitForMessage(where, answerTo(await by.say(where, line)))).body;

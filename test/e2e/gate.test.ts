@@ -56,7 +56,7 @@ describe("the gate", () => {
   /** What the bridge answers to a command. */
   const command = async (line: string, by = ann, where = own): Promise<string> => {
     const id = await by.say(where, line);
-    return (await by.waitForMessage(where, ({ content }) => JSON.stringify(content).includes(id))).body;
+    return (await by.waitForMessage(where, ({ content }) => content["org.clevernet.command"] === id)).body;
   };
   const ask = (path: string, by = ann, where = own) =>
     where === shared ? by.mention(where, stage.agentId(), `please read ${path}`) : by.say(where, `please read ${path}`);

@@ -19,7 +19,7 @@ describe("a command that takes long", () => {
   afterAll(() => stage.strike());
 
   const isReplyTo = (id: string) => (message: Message) =>
-    message.content.msgtype === "m.notice" && JSON.stringify(message.content).includes(id);
+    message.content.msgtype === "m.notice" && message.content["org.clevernet.command"] === id;
   const answersTo = async (room: string, id: string) =>
     (await ann.messages(room)).filter(isReplyTo(id)).map(({ body }) => body);
   const command = async (room: string, line: string, by = ann): Promise<string> =>

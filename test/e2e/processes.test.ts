@@ -192,7 +192,7 @@ describe("two processes on one database, whose wall clocks are two days apart", 
     };
     const command = async (line: string, user = admin, room = control): Promise<string> => {
       const id = await user.say(room, line);
-      const isAnswer = ({ content }: Message) => JSON.stringify(content).includes(id);
+      const isAnswer = ({ content }: Message) => content["org.clevernet.command"] === id;
       return (await user.waitForMessage(room, isAnswer)).body;
     };
     const notices = async () =>

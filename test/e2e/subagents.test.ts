@@ -51,7 +51,10 @@ describe("sub-agents", () => {
   });
   afterAll(() => stage.strike());
 
-  const isAnswerTo = (id: string) => (message: Message) => JSON.stringify(message.content).includes(id);
+  const isAnswerTo =
+    (id: string) =>
+    ({ content }: Message) =>
+      content["org.clevernet.command"] === id;
   /** What the bridge answers to a command. */
   const command = async (line: string, { by = ann, where = room } = {}): Promise<string> =>
     (await by.waitForMessage(where, isAnswerTo(await by.say(where, line)))).body;

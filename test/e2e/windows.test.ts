@@ -42,7 +42,7 @@ describe("windows", () => {
 
   const command = async (line: string): Promise<string> => {
     const id = await admin.say(room, line);
-    const isReply = ({ content }: Message) => JSON.stringify(content).includes(id);
+    const isReply = ({ content }: Message) => content["org.clevernet.command"] === id;
     return (await admin.waitForMessage(room, isReply)).body;
   };
   let asked = 0;

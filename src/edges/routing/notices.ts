@@ -39,14 +39,14 @@ export const pausedNotice = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
         digest("paused", agent.userId, event.roomId, agent.pausedAt.getTime()),
       );
 
-/** Says once in a room that these of us can neither read it nor say anything else there. */
+/** Says once in a room that these of us can neither read it nor answer there. */
 export const cannotRead = (speakers: readonly Pick<Agent, "userId">[], event: StoredEvent): OutboxDraft[] =>
   speakers.flatMap((speaker) =>
     inPlainText(
       notice(
         speaker,
         event,
-        "This room is encrypted in a way that I cannot read, and so I say nothing else here. Please talk to me in another room.",
+        "This room is encrypted in a way that I cannot read, and so I cannot answer here. Please talk to me in another room.",
         digest("encrypted", speaker.userId, event.roomId),
       ),
     ),
