@@ -1,4 +1,4 @@
-import { after } from "../../base/lib/clock.ts";
+import { callAfter } from "../../base/lib/clock.ts";
 import type { Database } from "./connection.ts";
 
 /** Counts of waiting rows now, and the age of the oldest in seconds; 0 where nothing waits. */
@@ -30,7 +30,7 @@ export async function backlogOf({ sql }: Database): Promise<Backlog> {
 /** The result within `ms`, or undefined: for questions whose answer nobody waits for longer. Never rejects. */
 export async function within<Result>(ms: number, question: Promise<Result>): Promise<Result | undefined> {
   const late = Promise.withResolvers<undefined>();
-  const forget = after(ms, () => late.resolve(undefined));
+  const forget = callAfter(ms, () => late.resolve(undefined));
   try {
     return await Promise.race([question, late.promise]);
   } catch {

@@ -1,8 +1,8 @@
 import postgres from "postgres";
-import { after, systemClock } from "../../base/lib/clock.ts";
+import { callAfter, systemClock } from "../../base/lib/clock.ts";
 import { messageOf, UserError } from "../../base/lib/errors.ts";
 import { openEmbedded } from "./embedded.ts";
-import { failureOf, translated } from "./failure.ts";
+import { failureOf, translate } from "./failure.ts";
 import { planning } from "./planning.ts";
 import { textArray } from "./text-array.ts";
 
@@ -107,7 +107,7 @@ export async function openDatabase(location: DatabaseLocation, onBegun?: () => v
             refusedAt = systemClock.monotonic();
           }
           const again = failure === "lost" || failure === "collision" || (refused && patience !== "none");
-          if (closed || !again || delay === undefined) throw translated(error);
+          if (closed || !again || delay === undefined) throw translate(error);
           await systemClock.sleep(delay);
         }
       }
@@ -129,7 +129,7 @@ export async function openDatabase(location: DatabaseLocation, onBegun?: () => v
 }
 
 /** The database for whoever is asked again anyway, and had better say at once that it cannot now: see `Database.run`. */
-export const hasty = (database: Database): Database => ({
+export const withoutPatience = (database: Database): Database => ({
   ...database,
   run: (statement) => database.run(statement, "none"),
 });
@@ -137,7 +137,7 @@ export const hasty = (database: Database): Database => ({
 /** The result of a statement, or after this time an error as for a lost connection. */
 export async function withinPatience<Result>(statement: Promise<Result>, ms = patienceMs): Promise<Result> {
   const lost = Promise.withResolvers<never>();
-  const forget = after(ms, () => {
+  const forget = callAfter(ms, () => {
     lost.reject(Object.assign(new Error(`no answer within ${ms / 1000} s`), { code: "CONNECTION_CLOSED" }));
   });
   try {

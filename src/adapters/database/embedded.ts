@@ -42,7 +42,7 @@ export async function openEmbedded(dir: string, onBegun: () => void = () => {}):
     await unlock();
     // Without this file PGlite would take the folder for a new one, and write over what is left in it.
     if (error instanceof Error && "code" in error && error.code === "ENOENT")
-      throw damaged(dir, "PG_VERSION is missing");
+      throw damagedError(dir, "PG_VERSION is missing");
     throw new UserError(
       `database.dir: ${dataDir} cannot be opened (${messageOf(error)}). Give it to the user that runs Clevernet: ` +
         `chown -R USER ${dir}`,
@@ -67,7 +67,7 @@ export async function openEmbedded(dir: string, onBegun: () => void = () => {}):
     });
   }).catch(async (error: unknown) => {
     await unlock();
-    throw damaged(dir, messageOf(error));
+    throw damagedError(dir, messageOf(error));
   });
   const ask = (what: { bytes: Buffer } | { copyTo: string }): Promise<Buffer> =>
     new Promise((resolve) => {
@@ -96,7 +96,7 @@ export async function openEmbedded(dir: string, onBegun: () => void = () => {}):
 }
 
 /** The files cannot be read, or are not what they should be: what was seen, and the way back. */
-function damaged(dir: string, seen: string): UserError {
+function damagedError(dir: string, seen: string): UserError {
   const dump = newestDump(dir);
   const back =
     dump === undefined

@@ -24,7 +24,7 @@ export function failureOf(error: unknown): DatabaseFailure {
 }
 
 /** The error as everybody else knows it: only here is it looked up what the database means. */
-export function translated(error: unknown): unknown {
+export function translate(error: unknown): unknown {
   const failure = failureOf(error);
   const cause = { cause: error };
   if (failure === "bug") return error;

@@ -21,7 +21,7 @@ export const migrationFiles = async (): Promise<string[]> =>
  */
 export async function migrate({ sql }: Database, files?: readonly string[]): Promise<string[]> {
   const known = await migrationFiles();
-  const done = new Set(await migrated(sql));
+  const done = new Set(await readApplied(sql));
   const unknown = [...done].filter((name) => !known.includes(name));
   if (unknown.length > 0 && !files) throw new UserError(`database: ${saysUnknown(unknown, known)}`);
   const applied: string[] = [];
@@ -38,7 +38,7 @@ export async function migrate({ sql }: Database, files?: readonly string[]): Pro
   return applied;
 }
 
-async function migrated(sql: Sql): Promise<string[]> {
+async function readApplied(sql: Sql): Promise<string[]> {
   const read = async () => (await sql<{ name: string }[]>`select name from migrations`).map(({ name }) => name);
   const create = () =>
     sql`create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())`;

@@ -29,13 +29,13 @@ export interface Proof {
 const leaseMs = 12_000;
 
 /** Part of a statement, for a table with `until`. A lease that ends too late was given before the clock was set back. */
-const lives = (sql: Sql) => sql`(until > now() and until < now() + make_interval(secs => ${(2 * leaseMs) / 1000}))`;
+const isLive = (sql: Sql) => sql`(until > now() and until < now() + make_interval(secs => ${(2 * leaseMs) / 1000}))`;
 
 const newLease = (sql: Sql) => sql`now() + make_interval(secs => ${leaseMs / 1000})`;
 
 /** Part of a statement: whether a process lives whose session is in this column. */
 export const sessionLives = (sql: Sql, column: string) =>
-  sql`exists (select 1 from processes where session = ${sql(column)} and ${lives(sql)})`;
+  sql`exists (select 1 from processes where session = ${sql(column)} and ${isLive(sql)})`;
 
 /** Part of a statement: whether the session holds the shard still. */
 export const stillHeld = (sql: Sql, { shard, session }: Proof) =>
@@ -84,12 +84,12 @@ export class Shards {
         where session = ${session} and shard not in ${back} and exists (select 1 from alive)
         returning shard
       ), others as (
-        select count(*) as count from processes where name <> ${name} and ${lives(sql)}
+        select count(*) as count from processes where name <> ${name} and ${isLive(sql)}
       ), taken as (
         update shards set name = ${name}, session = ${session}, until = ${newLease(sql)}
         where exists (select 1 from alive) and shard in (
           select shard from shards
-          where (until is null or not ${lives(sql)}) and session is distinct from ${session}
+          where (until is null or not ${isLive(sql)}) and session is distinct from ${session}
           order by shard
           limit greatest(0, ceil(${shardCount}::float8 / (1 + (select count from others))) - (select count(*) from kept))
           for update skip locked)

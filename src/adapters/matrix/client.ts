@@ -78,7 +78,7 @@ export class MatrixClient {
     { as, body, query = {}, timeoutMs = 60_000 }: RequestParts = {},
   ): Promise<Json> {
     const sender = { user_id: as?.userId, device_id: as?.deviceId };
-    const ask = () => this.#ask(method, path, { body, query: defined({ ...query, ...sender }), timeoutMs });
+    const ask = () => this.#ask(method, path, { body, query: withoutUndefined({ ...query, ...sender }), timeoutMs });
     return ask().catch(async (error: unknown) => {
       if (!(error instanceof HomeserverError && error.lacksDevice && as?.deviceId !== undefined)) throw error;
       await this.putDevice(as.userId, as.deviceId);
@@ -133,7 +133,7 @@ export class MatrixClient {
     await this.request("POST", `${v3}/account/deactivate`, { as: { userId }, body: { erase } });
   }
 
-  async typing(as: Sender, roomId: RoomId, timeoutMs: number): Promise<void> {
+  async setTyping(as: Sender, roomId: RoomId, timeoutMs: number): Promise<void> {
     const body = timeoutMs > 0 ? { typing: true, timeout: timeoutMs } : { typing: false };
     await this.request("PUT", `${v3}/rooms/${enc(roomId)}/typing/${enc(as.userId)}`, { as, body });
   }
@@ -291,5 +291,5 @@ export class MatrixClient {
   }
 }
 
-const defined = (query: Query): Query =>
+const withoutUndefined = (query: Query): Query =>
   Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));

@@ -10,7 +10,7 @@ export interface ThreadPlace {
 }
 
 /** Where an event is answered that stands in the thread `root`, if it stands in one. */
-export const answering = (root: EventId | undefined, eventId: EventId): ThreadPlace | undefined =>
+export const threadPlaceOf = (root: EventId | undefined, eventId: EventId): ThreadPlace | undefined =>
   root === undefined ? undefined : { root, latest: eventId };
 
 /** The part of a message's content that says where it belongs: empty for one that is neither in a thread nor a reply. */

@@ -48,7 +48,7 @@ async function send({ uri, method, qs, headers, body, timeout }: LibraryRequest)
   return {
     statusCode: response.status,
     headers: Object.fromEntries(response.headers),
-    body: parsed(await response.text()),
+    body: parseIfJson(await response.text()),
   };
 }
 
@@ -60,7 +60,7 @@ const queryOf = (values: Readonly<Record<string, unknown>>): string => {
   return `?${String(new URLSearchParams(pairs)).replaceAll("+", "%20")}`;
 };
 
-const parsed = (text: string): unknown => {
+const parseIfJson = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {

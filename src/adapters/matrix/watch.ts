@@ -32,7 +32,7 @@ export class HomeserverWatch {
       port: Number(url.port) || (url.protocol === "https:" ? 443 : 80),
     };
     this.#ears = ears;
-    client.onUnreachable = () => this.#gone();
+    client.onUnreachable = () => this.#noteGone();
   }
 
   /** True if the homeserver answered when it was last asked, some seconds ago at most. */
@@ -61,7 +61,7 @@ export class HomeserverWatch {
           () => this.#listen(),
           () => {},
         );
-      else this.#gone();
+      else this.#noteGone();
     });
     this.#socket = socket;
   }
@@ -71,7 +71,7 @@ export class HomeserverWatch {
     this.#socket?.destroy();
   }
 
-  #gone(): void {
+  #noteGone(): void {
     if (this.#waiting || this.#stopped.signal.aborted) return;
     this.#waiting = true;
     this.#ears.onGone();
@@ -92,7 +92,7 @@ export class HomeserverWatch {
   async #ask(): Promise<void> {
     for (;;) {
       await this.#clock.sleep(askEveryMs, this.#stopped.signal);
-      if (!(await this.#client.alive())) this.#gone();
+      if (!(await this.#client.alive())) this.#noteGone();
     }
   }
 }

@@ -1,6 +1,6 @@
 import type OpenAI from "openai";
 import { Stream } from "openai/streaming";
-import { after, type Clock } from "../../base/lib/clock.ts";
+import { type Clock, callAfter } from "../../base/lib/clock.ts";
 import { OverLimit } from "../../base/lib/outside.ts";
 import { type Arrival, type Completion, CompletionBuilder } from "./completion.ts";
 import { StreamError } from "./failure.ts";
@@ -91,7 +91,7 @@ export const attemptOnce = async (
       empty = false;
       builder.add(chunk);
       options.onArrival(builder);
-      if (builder.finished) forgetUsage ??= after(usageMs, () => enough.abort());
+      if (builder.finished) forgetUsage ??= callAfter(usageMs, () => enough.abort());
     }
     throwIfInterrupted();
     if (empty) throw new StreamError(`no event stream, but: ${beginning}`);

@@ -49,11 +49,11 @@ const argumentsOf = (call: ToolCall): string => {
 const messageOf = (message: ChatMessage, wire: Wire): OpenAI.ChatCompletionMessageParam => {
   switch (message.role) {
     case "system":
-      return { role: "system", content: wire.marks ? marked(message.content, []) : message.content };
+      return { role: "system", content: wire.marks ? splitAtBorders(message.content, []) : message.content };
     case "user": {
       const { content, images = [], borders = [] } = message;
       if (images.length > 0) return { role: "user", content: withImages(content, images, wire.blind) };
-      return { role: "user", content: wire.marks && borders.length > 0 ? marked(content, borders) : content };
+      return { role: "user", content: wire.marks && borders.length > 0 ? splitAtBorders(content, borders) : content };
     }
     case "assistant": {
       const { content, toolCalls, reasoningDetails } = message;
@@ -76,7 +76,7 @@ const messageOf = (message: ChatMessage, wire: Wire): OpenAI.ChatCompletionMessa
 };
 
 /** The text in pieces that end at the borders; all but the last are marked to be cached, or the only one. */
-const marked = (content: string, borders: readonly number[]): OpenAI.ChatCompletionContentPartText[] => {
+const splitAtBorders = (content: string, borders: readonly number[]): OpenAI.ChatCompletionContentPartText[] => {
   const ends = [...borders.slice(0, marksMax - 1), content.length];
   const pieces = ends.map((end, index) => content.slice(ends[index - 1] ?? 0, end)).filter((piece) => piece !== "");
   return pieces.map((text, index) => ({

@@ -49,9 +49,9 @@ export async function evaluate({ code, now, timeZone }: Computation): Promise<Co
   const until = threadCpu() + secondsMost * 1_000;
   let late = false;
   const answer = (value: string | undefined, error?: string): Computed => ({
-    printed: clipped(printed, written),
-    value: value === undefined ? undefined : clipped(value),
-    error: late ? tooLong : error && clipped(error),
+    printed: cutOutput(printed, written),
+    value: value === undefined ? undefined : cutOutput(value),
+    error: late ? tooLong : error && cutOutput(error),
   });
   try {
     const vm = await QuickJS.create({
@@ -105,7 +105,7 @@ function reason(error: string, stack = ""): string {
   return `${error} (line ${place[1]}${place[2] === undefined ? "" : `, column ${place[2]}`})`;
 }
 
-function clipped(text: string, length = text.length): string {
+function cutOutput(text: string, length = text.length): string {
   const more = length - charactersMost;
   return more > 0 ? `${text.slice(0, charactersMost)}\n[${more} more characters are left out]` : text;
 }

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { after, afterIdling, systemClock } from "../../base/lib/clock.ts";
+import { afterIdling, callAfter, systemClock } from "../../base/lib/clock.ts";
 import { messageOf } from "../../base/lib/errors.ts";
 import { type Computation, type Computed, secondsMost, tooLong } from "./evaluate.ts";
 
@@ -10,7 +10,7 @@ const patienceMs = 40_000;
 /** A thread that has nothing to do goes, and with it the memory that WebAssembly never gives back. */
 const idleMs = 60_000;
 
-const failed = (error: string): Computed => ({ printed: "", value: undefined, error });
+const failureOf = (error: string): Computed => ({ printed: "", value: undefined, error });
 
 /** A thread for computations, one at a time; it is started when it is needed. */
 export class InterpreterThread {
@@ -25,12 +25,12 @@ export class InterpreterThread {
     const worker = this.#worker;
     const { promise, resolve, reject } = Promise.withResolvers<Computed>();
     const giveUp = (): void => reject(signal.reason);
-    const forget = after(patienceMs, () =>
-      resolve(failed(`it was stopped after ${patienceMs / 1_000} seconds: this machine has no time for it`)),
+    const forget = callAfter(patienceMs, () =>
+      resolve(failureOf(`it was stopped after ${patienceMs / 1_000} seconds: this machine has no time for it`)),
     );
     const over = new AbortController();
-    void untilUsed(worker, over.signal).then(() => resolve(failed(tooLong)));
-    const die = (error: unknown): void => resolve(failed(`the interpreter gave up: ${messageOf(error)}`));
+    void untilUsed(worker, over.signal).then(() => resolve(failureOf(tooLong)));
+    const die = (error: unknown): void => resolve(failureOf(`the interpreter gave up: ${messageOf(error)}`));
     let answered = false;
     const answer = (computed: Computed): void => {
       answered = true;

@@ -75,12 +75,12 @@ const differences = (before: Config, after: Config): Difference[] => {
     .filter((path) => !passed.includes(sectionOf(path)) && old.get(path) !== fresh.get(path))
     .map((path) => ({
       path,
-      before: shown(path, old.get(path)),
-      after: shown(path, fresh.get(path)),
+      before: showValue(path, old.get(path)),
+      after: showValue(path, fresh.get(path)),
     }));
 };
 
-const shown = (path: string, value: string | undefined): string =>
+const showValue = (path: string, value: string | undefined): string =>
   value === undefined ? "nothing" : isSecret(path) ? "a value that is not shown" : value;
 
 /** Every value by its path, as JSON. */

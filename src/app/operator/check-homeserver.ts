@@ -11,7 +11,7 @@ export async function* checkHomeserver(setting: CheckSetting): AsyncGenerator<Fi
   const { url, serverName } = config.homeserver;
   const probe = new HomeserverProbe(url, registration.as_token);
   const versions = await probe.versions();
-  const silent = silence(url, versions);
+  const silent = findSilence(url, versions);
   yield silent ?? ok("homeserver", `it answers at ${url}.`);
   if (silent) return;
   if (versions.date) yield skewOf(versions.date, clock.now());
@@ -44,7 +44,7 @@ export async function* checkHomeserver(setting: CheckSetting): AsyncGenerator<Fi
   yield* checkReach(setting, probe);
 }
 
-const silence = (url: string, versions: ProbeAnswer): Finding | undefined => {
+const findSilence = (url: string, versions: ProbeAnswer): Finding | undefined => {
   if (versions.status === 0) {
     return failed(
       "homeserver",

@@ -80,7 +80,7 @@ function* readPing(
 ): Generator<Finding> {
   const { url } = config.bridge;
   const restart = `Give the homeserver ${config.registration} as it is now, and restart it.`;
-  if (heard === "another token" || (heard === undefined && refused(ping))) {
+  if (heard === "another token" || (heard === undefined && isRefusal(ping))) {
     yield failed("hs-token", "the homeserver uses another hs_token than our registration has.", restart);
     return;
   }
@@ -120,5 +120,5 @@ function* readPing(
   );
 }
 
-const refused = ({ errcode, body }: ProbeAnswer): boolean =>
+const isRefusal = ({ errcode, body }: ProbeAnswer): boolean =>
   errcode === "M_BAD_STATUS" && (body.status === 401 || body.status === 403);

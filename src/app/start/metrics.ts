@@ -92,7 +92,7 @@ export function createMetrics(registry: Registry) {
       }
     },
     /** Wraps a model so that its calls are counted. */
-    measured: (model: ChatModel, book: Pick<BudgetBook, "priced">, clock: Clock): ChatModel => ({
+    measured: (model: ChatModel, book: Pick<BudgetBook, "priceOf">, clock: Clock): ChatModel => ({
       async complete(request, ...rest) {
         const name = request.model;
         const started = clock.monotonic();
@@ -100,7 +100,7 @@ export function createMetrics(registry: Registry) {
           calls.observe({ model: name, outcome }, (clock.monotonic() - started) / 1_000);
         try {
           const completion = await model.complete(request, ...rest);
-          const usage = book.priced(name, completion.usage);
+          const usage = book.priceOf(name, completion.usage);
           tokens.inc({ model: name, kind: "prompt" }, usage.promptTokens);
           tokens.inc({ model: name, kind: "cached" }, usage.cachedTokens);
           tokens.inc({ model: name, kind: "completion" }, usage.completionTokens);

@@ -229,7 +229,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     events,
     judge,
     unsealing: encryption.unsealing,
-    onEcho: (key) => delivery.echoed(key),
+    onEcho: (key) => delivery.takeEcho(key),
     onSealed: () => encryption.sealedKeeper.nudge(),
     onMedia: () => mediaKeeper.nudge(),
     onRedacted: () => redactionKeeper.nudge(),

@@ -36,7 +36,7 @@ export const afterIdling = (ms: number, call: () => void): (() => void) => {
 };
 
 /** Calls once after `ms`, unless the function that it returns is called before: cheap enough for every statement. */
-export const after = (ms: number, call: () => void): (() => void) => {
+export const callAfter = (ms: number, call: () => void): (() => void) => {
   const timer = setTimeout(call, ms);
   return () => clearTimeout(timer);
 };

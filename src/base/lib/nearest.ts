@@ -2,7 +2,7 @@
 const typedMost = 64;
 
 /** Shortens what somebody typed, so that it can be repeated to them. */
-export const echoed = (typed: string): string =>
+export const shortenTyped = (typed: string): string =>
   typed.length > typedMost ? `${typed.slice(0, typedMost).toWellFormed()}…` : typed;
 
 /** The known name that somebody probably meant by a mistyped one; undefined when none is near. */

@@ -27,7 +27,7 @@ const named: ReadonlyMap<string, string> = new Map([
 const forbidden = /[^\t\n\r -\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
 const reference = /&(?:#x([\da-fA-F]{1,6})|#(\d{1,7})|([a-z]+));|&/g;
 
-const meaning = (hex?: string, decimal?: string, name = ""): string | undefined => {
+const decodeReference = (hex?: string, decimal?: string, name = ""): string | undefined => {
   if (hex === undefined && decimal === undefined) return named.get(name);
   const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
   const character = code <= 0x10ffff ? String.fromCodePoint(code) : "\0";
@@ -36,12 +36,15 @@ const meaning = (hex?: string, decimal?: string, name = ""): string | undefined 
 
 /** Reads the five named references and the numeric ones; any other `&` stays as it is. */
 export const resolveReferences = (text: string): string =>
-  text.replace(reference, (all, hex?: string, decimal?: string, name?: string) => meaning(hex, decimal, name) ?? all);
+  text.replace(
+    reference,
+    (all, hex?: string, decimal?: string, name?: string) => decodeReference(hex, decimal, name) ?? all,
+  );
 
 /** Position of the first `&` that `resolveReferences` would leave as it is; -1 if there is none. */
 export const findStrayReference = (text: string): number => {
   for (const { index, 1: hex, 2: decimal, 3: name } of text.matchAll(reference))
-    if (meaning(hex, decimal, name) === undefined) return index;
+    if (decodeReference(hex, decimal, name) === undefined) return index;
   return -1;
 };
 

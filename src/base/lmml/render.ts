@@ -48,7 +48,7 @@ const tooDeep = (): Error => new Error(`LMML: elements stand in one another deep
 const written = new WeakMap<Element, string[]>();
 
 /** An element that is shown again and again, and never changes: it is written once. Returns it. */
-export const lasting = (element: Element): Element => {
+export const keepRendered = (element: Element): Element => {
   if (!written.has(element)) written.set(element, []);
   return element;
 };

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { type Element, element } from "../lmml/element.ts";
-import { lasting, render } from "../lmml/render.ts";
+import { keepRendered, render } from "../lmml/render.ts";
 import type { Allotment } from "./budget.ts";
 import { ephemerisPart, ephemerisRoom } from "./ephemeris-room.ts";
 import { listPart } from "./list-part.ts";
@@ -32,7 +32,7 @@ const guidePart = ({ title, text }: World["guides"][number]): Part<Element> => {
   const known = guides.get(key);
   if (known) return known;
   const part = textPart(text, 0, (shown, truncated) =>
-    lasting(element("agentGuide", { title: clip(title), truncated }, shown)),
+    keepRendered(element("agentGuide", { title: clip(title), truncated }, shown)),
   );
   guides.set(key, part, { size: key.length });
   return part;

@@ -42,7 +42,7 @@ const fenced = (text: string): string => {
 };
 
 /** The text with the end of the code block that it leaves open. */
-const closed = (text: string): string => {
+const closeFence = (text: string): string => {
   const fence = markerOf(openFence(text));
   return fence === "" ? text : `${text}\n${fence}`;
 };
@@ -61,7 +61,7 @@ export const thoughtsRoomText = (displayName: string, userId: string, entries: r
   entries
     .flatMap(({ entry, subAgent }, index) => {
       const who = `${[displayName, ...(subAgent?.split("/") ?? [])].join(" / ")} (${userId}):`;
-      if (entry.name === "thought" && typeof entry.children === "string") return closed(`${who} ${entry.children}`);
+      if (entry.name === "thought" && typeof entry.children === "string") return closeFence(`${who} ${entry.children}`);
       const goesOn = (entries[index - 1]?.subAgent ?? null) === subAgent;
       return goesOn ? fenced(render(entry)) : [who, fenced(render(entry))];
     })

@@ -75,7 +75,7 @@ export const listPart = (elements: readonly Element[], { depth, limit, keep, flo
 };
 
 /** An element in at most `max` characters if its tags fit into that, whole or marked where something of it is missing. */
-export const fitted = (whole: Element, max: number, depth: number): Element =>
+export const fitInto = (whole: Element, max: number, depth: number): Element =>
   sizeAt(whole, depth) <= max ? whole : (trim(whole, max, depth) ?? { ...whole, children: [] });
 
 /** An element in at most `max` characters, marked where something of it is missing; undefined if its tags do not fit. */

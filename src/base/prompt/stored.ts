@@ -1,7 +1,7 @@
 import { type Element, element } from "../lmml/element.ts";
 import { parse } from "../lmml/parse.ts";
 import { render } from "../lmml/render.ts";
-import { fitted } from "./list-part.ts";
+import { fitInto } from "./list-part.ts";
 
 /** The most characters of an element in the database: what is longer is cut when it is written, and says so. */
 const storedMost = 200_000;
@@ -10,7 +10,7 @@ const storedMost = 200_000;
 export const toStored = (kept: Element): string => {
   const whole = render(kept);
   if (whole.length <= storedMost) return whole;
-  const cut = render(fitted(kept, storedMost, 0));
+  const cut = render(fitInto(kept, storedMost, 0));
   return cut.length <= storedMost
     ? cut
     : render(stub(`Something stood here that was too long to be kept: ${whole.length} characters.`));

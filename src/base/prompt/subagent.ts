@@ -1,7 +1,7 @@
 import type { RoomId, UserId } from "../lib/ids.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
-import { fitted, listPart } from "./list-part.ts";
+import { fitInto, listPart } from "./list-part.ts";
 import { clip } from "./measure.ts";
 import { plainPart, textPart } from "./part.ts";
 import { localTime } from "./time.ts";
@@ -85,7 +85,7 @@ export function errandPrompt(errand: Errand): { system: string; user: string } {
     ),
     { depth: 3, limit: most("people"), keep: "first" },
   ).cut(most("people")).elements;
-  const request = fitted(errand.request, most("request"), 2);
+  const request = fitInto(errand.request, most("request"), 2);
   const write = (done: readonly Element[], leftOut: number): string =>
     render(
       element(
@@ -109,7 +109,7 @@ export function errandPrompt(errand: Errand): { system: string; user: string } {
                 ]
               : members,
           ),
-          todo && fitted(todoElement(todo), most("todo"), 1),
+          todo && fitInto(todoElement(todo), most("todo"), 1),
           ...errand.reminders.map((reminder) => element("systemReminder", {}, reminder)),
           element("newEvents", { eventsLeftOut: leftOut > 0 ? leftOut : undefined }, [request, ...done]),
         ],

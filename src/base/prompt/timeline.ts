@@ -1,25 +1,25 @@
 import { memoEach } from "../lib/memo.ts";
 import { type Element, element } from "../lmml/element.ts";
-import { lasting } from "../lmml/render.ts";
+import { keepRendered } from "../lmml/render.ts";
 import { clip } from "./measure.ts";
 import { eventTime } from "./time.ts";
 import type { MediaView, TimelineEntry } from "./types.ts";
 
-const clipped = (value: string | undefined): string | undefined => (value === undefined ? undefined : clip(value));
+const clipOptional = (value: string | undefined): string | undefined => (value === undefined ? undefined : clip(value));
 
 export const mediaAttributes = ({ name, path, contentType, bytes, width, height, missing }: MediaView) => ({
-  fileName: clipped(name),
-  path: clipped(path),
-  contentType: clipped(contentType),
+  fileName: clipOptional(name),
+  path: clipOptional(path),
+  contentType: clipOptional(contentType),
   bytes,
   width,
   height,
-  missing: clipped(missing),
+  missing: clipOptional(missing),
 });
 
 /** One event of a room as the agent reads it. `systemId` is the name of the homeserver. */
 const timelineElement = memoEach(
-  (entry: TimelineEntry, systemId: string): Element => lasting(elementOf(entry, systemId)),
+  (entry: TimelineEntry, systemId: string): Element => keepRendered(elementOf(entry, systemId)),
 );
 
 /** Writes events as the layout `seed` shows them. */
@@ -35,8 +35,8 @@ const elementOf = (entry: TimelineEntry, systemId: string): Element => {
       ...place,
       eventType: clip(entry.eventType),
       sender: clip(entry.sender),
-      target: clipped(entry.target),
-      membership: clipped(entry.membership),
+      target: clipOptional(entry.target),
+      membership: clipOptional(entry.membership),
       ...(entry.reaction && {
         key: clip(entry.reaction.key, 64),
         relatesTo: clip(entry.reaction.to),
@@ -49,8 +49,8 @@ const elementOf = (entry: TimelineEntry, systemId: string): Element => {
       ...place,
       sender: clip(entry.sender),
       messageType: clip(entry.messageType),
-      threadId: clipped(entry.threadId),
-      replyTo: clipped(entry.replyTo),
+      threadId: clipOptional(entry.threadId),
+      replyTo: clipOptional(entry.replyTo),
       eventId: entry.eventId,
       edited: entry.edited,
       formattedDiffers: entry.formattedDiffers,

@@ -1,6 +1,6 @@
 import { UserError } from "../../base/lib/errors.ts";
 import type { AgentName } from "../../base/lib/ids.ts";
-import { echoed, nearest } from "../../base/lib/nearest.ts";
+import { nearest, shortenTyped } from "../../base/lib/nearest.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
 
 /** The agent of this name; a `UserError` that guesses which was meant where there is none. */
@@ -9,5 +9,7 @@ export async function agentNamed(directory: AgentDirectory, name: string): Promi
   if (agent) return agent;
   const names = (await directory.table.all()).map((row) => row.name);
   const meant = nearest(name, names);
-  throw new UserError(`There is no agent ${echoed(name)}.${meant === undefined ? "" : ` Did you mean ${meant}?`}`);
+  throw new UserError(
+    `There is no agent ${shortenTyped(name)}.${meant === undefined ? "" : ` Did you mean ${meant}?`}`,
+  );
 }

@@ -133,7 +133,7 @@ export class AgentDirectory {
   }
 
   /** Finds an agent as it was when it was last read, however long ago. */
-  async known(name: AgentName): Promise<Agent | undefined> {
+  async lastKnown(name: AgentName): Promise<Agent | undefined> {
     return (await this.#recent.get(name)?.agent) ?? this.recent(name);
   }
 

@@ -7,7 +7,7 @@ export async function introduce(agent: Agent, client: MatrixClient, directory: A
   if (!agent.registered) {
     await client.register(agent.userId);
     await client.putDevice(agent.userId, agent.deviceId);
-    await directory.table.registered(agent.name);
+    await directory.table.markRegistered(agent.name);
   }
   const content = { displayName: agent.displayName, avatar: agent.settings.avatar };
   const profile = digest("profile", content.displayName, content.avatar ?? "");

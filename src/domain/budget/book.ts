@@ -113,7 +113,7 @@ export class BudgetBook {
   /** Every limit that holds, by its own name. */
   all(): Account[] {
     const configured = budgetScopes.flatMap((scope) =>
-      Object.keys(this.#configuredFor(scope)).map((key) => `${scope} ${key}`),
+      Object.keys(this.#limitsFor(scope)).map((key) => `${scope} ${key}`),
     );
     const names = new Set([...configured, ...this.#set.keys()]);
     return [...names].map((name) => {
@@ -130,7 +130,7 @@ export class BudgetBook {
 
   /** True if a limit holds anywhere: then everything is counted, so that payers can be told apart. */
   get counts(): boolean {
-    return this.#set.size > 0 || budgetScopes.some((scope) => Object.keys(this.#configuredFor(scope)).length > 0);
+    return this.#set.size > 0 || budgetScopes.some((scope) => Object.keys(this.#limitsFor(scope)).length > 0);
   }
 
   /** From where a call is paid; nothing where no budget is set at all. */
@@ -147,7 +147,7 @@ export class BudgetBook {
 
   /** The limit by its own name before the one for each; what was set by command before the configuration. */
   limit(scope: BudgetScope, key: string): Limit {
-    const configured = this.#configuredFor(scope);
+    const configured = this.#limitsFor(scope);
     const find = (name: string): Limit | undefined => {
       const set = this.#set.get(`${scope} ${name}`);
       if (set) return { tokens: set.tokens ?? undefined, usd: set.usd ?? undefined };
@@ -161,7 +161,7 @@ export class BudgetBook {
     return stricter(this.limit("agent", agent.name), agent.settings.budget ?? {});
   }
 
-  #configuredFor(scope: BudgetScope): Readonly<Record<string, Limit>> {
+  #limitsFor(scope: BudgetScope): Readonly<Record<string, Limit>> {
     const { bridge, ...others } = this.#now().budgets;
     return scope === "bridge" ? (bridge ? { "": bridge } : {}) : (others[settings[scope]] ?? {});
   }
@@ -177,7 +177,7 @@ export class BudgetBook {
   }
 
   /** The usage with its cost, where the provider reports one or the price is configured; learns from it. */
-  priced(model: string, usage: Usage): Usage {
+  priceOf(model: string, usage: Usage): Usage {
     const { promptTokens, cachedTokens, completionTokens, costUsd } = usage;
     const price = this.#now().prices[model];
     if (costUsd !== undefined) {

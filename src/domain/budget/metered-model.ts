@@ -80,7 +80,7 @@ export class MeteredModel {
     let completion: Completion;
     try {
       completion = await model.complete(request, AbortSignal.any([signal, reserve.reached]), (arrival) => {
-        reserve.heard(arrival.chars);
+        reserve.countHeard(arrival.chars);
         onArrival(arrival);
       });
     } catch (error) {
@@ -89,10 +89,10 @@ export class MeteredModel {
     } finally {
       this.#underWay.delete(look);
     }
-    await reserve.settled();
+    await reserve.waitUntilReserved();
     return {
       ...completion,
-      usage: book.priced(request.model, completion.usage),
+      usage: book.priceOf(request.model, completion.usage),
       milliseconds: Math.round(clock.monotonic() - started),
       reservation: reserve.held ? payer.key : undefined,
     };
@@ -112,7 +112,7 @@ export class MeteredModel {
     const { request, payer } = reservation;
     const { key, agent, roomId, requesters } = payer;
     try {
-      await reservation.settled();
+      await reservation.waitUntilReserved();
       // A provider that gave no answer and was not interrupted charges nothing.
       if (reservation.arrived === 0 && !aborted) {
         if (reservation.held) await book.table.release(key);
@@ -120,7 +120,7 @@ export class MeteredModel {
       }
       const promptTokens = reservation.promptTokens;
       const used = { promptTokens, cachedTokens: 0, completionTokens: reservation.arrived };
-      const usage = book.priced(request.model, { ...used, costUsd: undefined, estimated: true });
+      const usage = book.priceOf(request.model, { ...used, costUsd: undefined, estimated: true });
       const call = { key, agent: agent.name, roomId, requesters, model: request.model, milliseconds };
       await book.table.record({ ...call, ...usage });
     } catch (error) {
@@ -164,13 +164,13 @@ class Reservation {
   }
 
   /** `chars` of the answer have arrived so far. */
-  heard(chars: number): void {
+  countHeard(chars: number): void {
     this.arrived = Math.ceil(chars / 4);
     if (this.held && this.arrived > this.#granted) this.#growing ??= this.#grow();
   }
 
   /** Resolves when nothing more will be reserved. */
-  async settled(): Promise<void> {
+  async waitUntilReserved(): Promise<void> {
     await this.#growing;
   }
 

@@ -83,13 +83,13 @@ export class Desks {
   }
 
   /** Files that are read with a desk, beside those in windows and the scratchpad. */
-  reading(agent: Agent): Pick<Reading, "files"> {
+  readingFor(agent: Agent): Pick<Reading, "files"> {
     return { files: [parsePath(personaPath(agent))] };
   }
 
   /** Everything on the desk as it is now, in one statement. */
   async of(agent: Agent, roomId: RoomId): Promise<Desk> {
-    return this.lay(agent, await this.#windows.desk(seatOf(agent, roomId), this.reading(agent)));
+    return this.lay(agent, await this.#windows.desk(seatOf(agent, roomId), this.readingFor(agent)));
   }
 
   /** Reads a desk from its rows; one statement more for a large file that is seen for the first time. */
@@ -120,7 +120,7 @@ export class Desks {
       changes,
       persona: fileView(persona, "persona"),
       // Also where nobody has written it yet: the agent is to know where it is.
-      scratchpad: scratchpad ?? (homeOpen ? unwritten(pad, changes.get("scratchpad")) : undefined),
+      scratchpad: scratchpad ?? (homeOpen ? emptyFile(pad, changes.get("scratchpad")) : undefined),
       sources: [...shown.flatMap(({ sources }) => sources), ...(scratchpad ? [HOME] : [])],
       taint: [
         ...shown.flatMap(({ taint }) => taint),
@@ -176,7 +176,7 @@ export class Desks {
 const scratchpadOf = ({ settings }: Agent): FilePath | undefined =>
   settings.scratchPadFile === null ? undefined : parsePath(settings.scratchPadFile);
 
-const unwritten = (file: FilePath | undefined, window: WindowChange | undefined): FileView | undefined =>
+const emptyFile = (file: FilePath | undefined, window: WindowChange | undefined): FileView | undefined =>
   file && { path: formatPath(file), contentType: textTypeOf(file.path), text: "", window };
 
 const keyOf = ({ share, path, version }: { share: string; path: string; version: number }): string =>

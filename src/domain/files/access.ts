@@ -27,19 +27,19 @@ export class Access {
         return undefined;
       case "definition":
         if (actor.uses) return undefined;
-        throw closed(file, actor, "it needs the right to use");
+        throw closedError(file, actor, "it needs the right to use");
       case "scratchpad":
         if (await this.#readsScratchpads(place.owners, actor)) return HOME;
-        throw closed(file, actor, "a scratchpad is read by the agent's owner alone");
+        throw closedError(file, actor, "a scratchpad is read by the agent's owner alone");
       case "walled": {
         const { present, entitled, open } = await this.#walls.rights(viewer(actor), place.source, file);
-        if (!present) throw closed(file, actor, "the agent has nothing to do with it");
-        if (!entitled) throw closed(file, actor, `${actor.requesters.join(", ")} may not read it`);
-        if (!open) throw closed(file, actor, "not everybody here may read it");
+        if (!present) throw closedError(file, actor, "the agent has nothing to do with it");
+        if (!entitled) throw closedError(file, actor, `${actor.requesters.join(", ")} may not read it`);
+        if (!open) throw closedError(file, actor, "not everybody here may read it");
         return place.source;
       }
       case "closed":
-        throw closed(file, actor, nobodys(file, "nobody may read it from here"));
+        throw closedError(file, actor, nobodys(file, "nobody may read it from here"));
     }
   }
 
@@ -49,12 +49,13 @@ export class Access {
     switch (place.kind) {
       case "system":
         if (actor.by === "person" && actor.admin) return;
-        throw closed(file, actor, "only admins write there, by a command");
+        throw closedError(file, actor, "only admins write there, by a command");
       case "definition": {
-        if (actor.by === "model") throw closed(file, actor, "what defines an agent is written by people, by a command");
+        if (actor.by === "model")
+          throw closedError(file, actor, "what defines an agent is written by people, by a command");
         const owner = (await this.#agents.owners([place.root])).get(place.root);
         if (actor.admin || (owner !== undefined && isOnly(actor.requesters, owner))) return;
-        throw closed(
+        throw closedError(
           file,
           actor,
           owner === undefined ? "only admins write there" : "only its owner and admins write there",
@@ -63,16 +64,16 @@ export class Access {
       case "scratchpad":
         if (place.own && isOnly(actor.requesters, actor.agent.owner)) return;
         if (!place.own && actor.by === "person" && actor.admin) return;
-        throw closed(file, actor, "a scratchpad is written by its agent, for the agent's owner");
+        throw closedError(file, actor, "a scratchpad is written by its agent, for the agent's owner");
       case "walled": {
         const { present, entitled, clean } = await this.#walls.rights(viewer(actor), place.source, file);
-        if (!present) throw closed(file, actor, "the agent has nothing to do with it");
-        if (!entitled) throw closed(file, actor, `${actor.requesters.join(", ")} may not write there`);
-        if (!clean) throw closed(file, actor, "those who can read there may not read all that was shown here");
+        if (!present) throw closedError(file, actor, "the agent has nothing to do with it");
+        if (!entitled) throw closedError(file, actor, `${actor.requesters.join(", ")} may not write there`);
+        if (!clean) throw closedError(file, actor, "those who can read there may not read all that was shown here");
         return;
       }
       case "closed":
-        throw closed(file, actor, nobodys(file, "nobody may write there from here"));
+        throw closedError(file, actor, nobodys(file, "nobody may write there from here"));
     }
   }
 
@@ -176,7 +177,7 @@ const viewer = ({ agent, roomId, requesters, sources }: Actor): FileViewer => ({
   sources,
 });
 
-const closed = (file: FilePath, actor: Actor, why: string): UserError =>
+const closedError = (file: FilePath, actor: Actor, why: string): UserError =>
   new UserError(`${namedFor(actor, file)} is closed here: ${why}.`);
 
 /** Why a path is closed whose first part names no room and no user. */

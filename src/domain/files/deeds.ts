@@ -18,17 +18,17 @@ export class Deeds {
   }
 
   /** Paths of the files that it has removed there. */
-  async removed(path: string): Promise<string[]> {
+  async removedPaths(path: string): Promise<string[]> {
     const file = parsePath(path);
-    const done = await this.#storeOf(file.share).done(this.keyOf(file));
+    const done = await this.#storeOf(file.share).donePaths(this.keyOf(file));
     return done.map((one) => formatPath({ share: file.share, path: one }));
   }
 
   /** Returns the plan that was made when the operation ran first. */
-  async planned(share: ShareName, plan: () => Promise<string[]>): Promise<string[]> {
+  async planOnce(share: ShareName, plan: () => Promise<string[]>): Promise<string[]> {
     const store = this.#storeOf(share);
     const key = digest(this.#key, "plan");
-    const known = await store.done(key);
+    const known = await store.donePaths(key);
     return known.length > 0 ? known : store.plan(key, await plan());
   }
 }

@@ -7,7 +7,7 @@ import { Deeds } from "./deeds.ts";
 import { parseGlob } from "./glob.ts";
 import { type FilePath, formatPath, nameOf, parsePath, type ShareName } from "./path.ts";
 import { type Actor, namedFor, placeOf } from "./place.ts";
-import { deleted, missing, refusal, StaleVersion } from "./refusals.ts";
+import { deletedError, missingError, refusal, StaleVersion } from "./refusals.ts";
 import { mustBe } from "./stamp.ts";
 import type { Store } from "./store.ts";
 import { type FileText, textsOf } from "./texts.ts";
@@ -92,7 +92,7 @@ export class FileSystem {
     const file = parsePath(path);
     this.#show(await this.#parts.access.toRead(file, this.#actor));
     const [first] = await this.#store(file.share).list(file.share, file.path, null, 1);
-    if (!first) throw missing(this.named(file));
+    if (!first) throw missingError(this.named(file));
     if (first.path !== file.path || first.contentType === folderType)
       throw new UserError(`${this.named(file)} is a folder.`);
     return first;
@@ -114,7 +114,7 @@ export class FileSystem {
     if (row) return { ...row, versions };
     const below = await this.#list(file, 1);
     const [first] = below;
-    if (!first) throw versions.length > 0 ? deleted(this.named(file), versions) : missing(this.named(file));
+    if (!first) throw versions.length > 0 ? deletedError(this.named(file), versions) : missingError(this.named(file));
     return { ...first, ...file, contentType: folderType, version: 0, size: 0, eventId: null, tainted: false, versions };
   }
 
@@ -193,7 +193,7 @@ export class FileSystem {
   /** Removes a file, or a folder with everything in it. Returns the paths of the files that were there, also when run again. */
   async remove(path: string, options: { readonly recursive?: boolean | undefined } = {}): Promise<string[]> {
     const file = parsePath(path);
-    const done = await this.deeds.removed(path);
+    const done = await this.deeds.removedPaths(path);
     if (done.length > 0) return done;
     await this.#mayWrite(file);
     const store = this.#store(file.share);
@@ -208,7 +208,7 @@ export class FileSystem {
     for (const one of file.share === "agents" ? below : []) await this.#mayWrite({ share: file.share, path: one.path });
     const paths = below.length > 0 ? all.map((one) => one.path) : [file.path];
     const gone = await store.remove(file.share, paths, this.deeds.keyOf(file));
-    if (gone.length === 0) throw missing(this.named(file));
+    if (gone.length === 0) throw missingError(this.named(file));
     return gone.map((one) => formatPath({ share: file.share, path: one }));
   }
 
@@ -241,7 +241,7 @@ export class FileSystem {
     if (row?.contentType === folderType || (!row && (await this.#isFolder(file)))) {
       throw new UserError(`${this.named(file)} is a folder.`);
     }
-    if (!row) throw missing(this.named(file));
+    if (!row) throw missingError(this.named(file));
     mustBe(this.#actor.approved, row);
     return row;
   }

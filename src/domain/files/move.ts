@@ -25,7 +25,7 @@ interface Move extends Moved {
  * same operation it goes on where it was interrupted.
  */
 export async function move(files: FileSystem, pattern: string, target: string): Promise<Moved[]> {
-  const plan = await files.deeds.planned(parseGlob(pattern).share, async () =>
+  const plan = await files.deeds.planOnce(parseGlob(pattern).share, async () =>
     (await planOf(files, pattern, target)).map((one) => JSON.stringify(one)),
   );
   const moves = plan.map((one) => JSON.parse(one) as Move);
@@ -33,7 +33,7 @@ export async function move(files: FileSystem, pattern: string, target: string): 
   for (const one of moves) {
     if (one.from === one.to) continue;
     try {
-      if ((await files.deeds.removed(one.from)).length === 0) await moveOne(files, one);
+      if ((await files.deeds.removedPaths(one.from)).length === 0) await moveOne(files, one);
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
       throw new UserError(`${error.message} ${done.length} of ${moves.length} were moved before that.`);

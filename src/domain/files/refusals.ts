@@ -15,9 +15,9 @@ export class StaleVersion extends UserError {
   }
 }
 
-export const missing = (path: string): UserError => new UserError(`There is no file ${path}.`);
+export const missingError = (path: string): UserError => new UserError(`There is no file ${path}.`);
 
-export const deleted = (path: string, versions: readonly OldVersion[]): UserError =>
+export const deletedError = (path: string, versions: readonly OldVersion[]): UserError =>
   new UserError(
     `There is no file ${path}. It was deleted; kept versions: ${versions.map((one) => one.version).join(", ")}.`,
   );

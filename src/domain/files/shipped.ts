@@ -44,8 +44,8 @@ export class SystemShare implements Store {
     return this.#files.write(file);
   }
 
-  done(key: string): Promise<string[]> {
-    return this.#files.done(key);
+  donePaths(key: string): Promise<string[]> {
+    return this.#files.donePaths(key);
   }
 
   plan(key: string, things: readonly string[]): Promise<string[]> {

@@ -1,4 +1,4 @@
 import type { Files } from "../tables/files.ts";
 
 /** Where the files of a share are. What is asked of it has been allowed. */
-export type Store = Pick<Files, "read" | "list" | "versions" | "version" | "write" | "remove" | "done" | "plan">;
+export type Store = Pick<Files, "read" | "list" | "versions" | "version" | "write" | "remove" | "donePaths" | "plan">;

@@ -31,7 +31,7 @@ export class Rights {
   /** Takes over what the configuration says wherever nobody has set anything else by hand. */
   async configure(configured: Permissions): Promise<void> {
     await this.#table.configure(configured);
-    await this.#changed();
+    await this.#tellChanged();
   }
 
   /**
@@ -45,7 +45,7 @@ export class Rights {
         `${actor} is the last who is named an admin, and stays one: name another first, by full user id.`,
       );
     }
-    await this.#changed();
+    await this.#tellChanged();
     return done;
   }
 
@@ -80,7 +80,7 @@ export class Rights {
   }
 
   /** Those of the users who do not reach the level; in one statement at most. */
-  async below(level: Level, userIds: readonly UserId[]): Promise<UserId[]> {
+  async findBelow(level: Level, userIds: readonly UserId[]): Promise<UserId[]> {
     const concerned = this.#roomActors.length > 0 && userIds.length > 0;
     const joined = concerned ? await this.#rooms.joinedAmong(this.#roomActors, userIds) : [];
     return userIds.filter((userId) => {
@@ -101,7 +101,7 @@ export class Rights {
     return ruleFor(this.#permissions, userId, (roomId) => joined.includes(roomId));
   }
 
-  async #changed(): Promise<void> {
+  async #tellChanged(): Promise<void> {
     await this.#read();
     this.#notifier.tell("permissions");
   }

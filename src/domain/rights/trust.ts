@@ -11,7 +11,7 @@ import type { Rights } from "./rights.ts";
 export interface Trust {
   /** The bridge's own user. */
   readonly botUserId: UserId;
-  readonly rights: Pick<Rights, "below">;
+  readonly rights: Pick<Rights, "findBelow">;
 }
 
 /**
@@ -20,7 +20,7 @@ export interface Trust {
  * acts are among them, too, where they may not: another turn that reads it does not act for them. Names that such people
  * gave to rooms count as what they say; what they call themselves is not shown, and neither are topics.
  */
-export async function untrusted(
+export async function findUntrusted(
   names: Iterable<string>,
   agent: { readonly userId: UserId; readonly owner: UserId },
   trust: Trust,
@@ -35,10 +35,10 @@ export async function untrusted(
 /** Those of the people who do not taint. */
 export async function trustedAmong(
   userIds: readonly UserId[],
-  agent: Parameters<typeof untrusted>[1],
+  agent: Parameters<typeof findUntrusted>[1],
   trust: Trust,
 ): Promise<Set<UserId>> {
-  const others: readonly string[] = await untrusted(userIds, agent, trust);
+  const others: readonly string[] = await findUntrusted(userIds, agent, trust);
   return new Set(userIds.filter((userId) => !others.includes(userId)));
 }
 
@@ -47,13 +47,13 @@ export async function strangers(userIds: readonly UserId[], { botUserId, rights 
   const { server } = splitUserId(botUserId);
   const isAgent = (userId: UserId): boolean => agentName(userId, server) !== undefined;
   const people = userIds.filter((userId) => !isAgent(userId));
-  return [...userIds.filter(isAgent), ...(await rights.below("operate", people))];
+  return [...userIds.filter(isAgent), ...(await rights.findBelow("operate", people))];
 }
 
 const mark = "org.clevernet.taint";
 
 /** Marks messages of ours that quote untrusted texts: they are no words of ours. */
-export const marked = (drafts: readonly OutboxDraft[], taint: readonly string[]): readonly OutboxDraft[] =>
+export const markTaint = (drafts: readonly OutboxDraft[], taint: readonly string[]): readonly OutboxDraft[] =>
   taint.length === 0
     ? drafts
     : drafts.map((draft) => ({

@@ -98,7 +98,7 @@ export class Agents {
     return rows.length > 0;
   }
 
-  async registered(name: AgentName): Promise<void> {
+  async markRegistered(name: AgentName): Promise<void> {
     await this.#database.run((sql) => sql`update agents set registered_at = now() where name = ${name}`);
   }
 

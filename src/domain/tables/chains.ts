@@ -10,7 +10,7 @@ export class Chains {
   }
 
   /** How many more they may cause in this one. */
-  async left(root: string): Promise<number> {
+  async remaining(root: string): Promise<number> {
     const [row] = await this.#database.run(
       (sql) => sql<{ left: number }[]>`
         select ${chainBudget}::integer - coalesce((select spent from chains where root = ${root}), 0) as left`,

@@ -229,11 +229,11 @@ export class Files {
         )
         select unnest(things) as path from known union all select path from gone`,
     );
-    return rows.length > 0 ? rows.map((row) => row.path) : this.done(key);
+    return rows.length > 0 ? rows.map((row) => row.path) : this.donePaths(key);
   }
 
   /** Paths that were recorded under a key; none where nothing was. */
-  async done(key: string): Promise<string[]> {
+  async donePaths(key: string): Promise<string[]> {
     const [row] = await this.#database.run(
       (sql) => sql<{ things: string[] }[]>`select things from done where key = ${key}`,
     );
@@ -245,7 +245,7 @@ export class Files {
     await this.#database.run(
       (sql) => sql`insert into done (key, things) values (${key}, ${[...things]}::text[]) on conflict do nothing`,
     );
-    return this.done(key);
+    return this.donePaths(key);
   }
 
   /**

@@ -20,7 +20,11 @@ export class Guests {
    * Who is to be asked into rooms of the bridge's own, and who is to leave them: thoughts rooms are for the agent's
    * owner and the admins, `control` for the admins. Who left by themselves is asked again only when `promoted`.
    */
-  misplaced(admins: readonly UserId[], promoted: readonly UserId[], control: RoomId | undefined): Promise<Misplaced[]> {
+  findMisplaced(
+    admins: readonly UserId[],
+    promoted: readonly UserId[],
+    control: RoomId | undefined,
+  ): Promise<Misplaced[]> {
     return this.#database.run(
       (sql) => sql<Misplaced[]>`
         with own as (

@@ -37,7 +37,7 @@ export class History {
   }
 
   /** Thoughts and calls that the agent's thoughts room has not been shown, oldest first. */
-  untold(agent: AgentName, limit: number): Promise<{ id: number; entry: string; subAgent: string | null }[]> {
+  findUntold(agent: AgentName, limit: number): Promise<{ id: number; entry: string; subAgent: string | null }[]> {
     return this.#database.run(
       (sql) => sql<{ id: number; entry: string; subAgent: string | null }[]>`
         select e.id, e.entry, e.sub_agent as "subAgent" from ephemeris e join agents a on a.user_id = e.user_id

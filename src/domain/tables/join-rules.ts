@@ -29,7 +29,7 @@ export class JoinRules {
   }
 
   /** Agents' thoughts rooms in which it is not known that whoever invites needs this power. */
-  async loose(level: number): Promise<RoomId[]> {
+  async findLooseRooms(level: number): Promise<RoomId[]> {
     const rows = await this.#database.run(
       (sql) => sql<{ roomId: RoomId }[]>`
         select a.thoughts_room as "roomId" from agents a

@@ -54,7 +54,7 @@ export class MediaTable {
   }
 
   /** Puts a file back that could not be fetched now. */
-  async again(eventId: EventId, afterMs: number): Promise<void> {
+  async putBack(eventId: EventId, afterMs: number): Promise<void> {
     await this.#database.run(
       (sql) => sql`
         update events set media_after = now() + ${afterMs}::float8 * interval '1 millisecond'
@@ -92,7 +92,7 @@ export class MediaTable {
   }
 
   /** True if a file of these events still waits to be fetched. */
-  async waiting(eventIds: readonly EventId[]): Promise<boolean> {
+  async areWaiting(eventIds: readonly EventId[]): Promise<boolean> {
     const rows = await this.#database.run(
       (sql) => sql`
         select 1 from events where event_id = any (${[...eventIds]}) and media_after is not null limit 1`,

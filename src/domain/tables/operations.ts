@@ -187,7 +187,7 @@ export class Operations {
   }
 
   /** The last of a conversation, or of all; the newest comes last. */
-  last(conversation: Conversation | undefined, limit: number): Promise<Operation[]> {
+  newest(conversation: Conversation | undefined, limit: number): Promise<Operation[]> {
     return this.#database.run(
       (sql) => sql<Operation[]>`
         select * from (

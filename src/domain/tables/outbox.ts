@@ -190,7 +190,7 @@ export class Outbox {
   /**
    * Gives up for good. Returns the conversations that waited for people to answer the row, and go on without.
    */
-  async failed(row: OutboxDraft, givenUp: GivenUp): Promise<Conversation[]> {
+  async giveUp(row: OutboxDraft, givenUp: GivenUp): Promise<Conversation[]> {
     const { error, told = null, notice = [], elsewhere = false } = givenUp;
     const unasked = `the homeserver refuses to take the question to people: ${error}`;
     return this.#database.run(

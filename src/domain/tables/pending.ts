@@ -20,7 +20,7 @@ const waitingColumns = (sql: Sql, overtaken: Fragment) => sql`
   case when row_number() over (partition by e.room_id order by e.position, e.seq) = 1 then (
     select to_jsonb(context) from (select ${contextColumns(sql, sql`e.room_id`)}) context) end as room`;
 
-const changedIn = (sql: Sql, table: string) =>
+const isChangedIn = (sql: Sql, table: string) =>
   sql`exists (select 1 from ${sql(table)} later where later.replaces = e.event_id or later.redacts = e.event_id)`;
 
 /** A room's events that wait to be routed, by their places in history, but for those that are given as being routed. */
@@ -32,7 +32,7 @@ export const pendingIn = (
 ): Promise<Waiting[]> =>
   database.run(
     (sql) => sql<Waiting[]>`
-      select ${waitingColumns(sql, changedIn(sql, "events"))}
+      select ${waitingColumns(sql, isChangedIn(sql, "events"))}
       from (select * from events where room_id = ${roomId} and routed_at is null
         and seq::text <> all (${underWay.map(String)}::text[]) order by seq limit ${limit}) e
       order by e.position, e.seq`,
@@ -76,7 +76,7 @@ export async function storePushed(database: Database, events: readonly IncomingE
   const rows = await database.run(
     (sql) => sql<(Waiting & { behind: true | null })[]>`
       with stored as (${insertEvents(sql, events, "push")} returning *)
-      select ${waitingColumns(sql, sql`(${changedIn(sql, "events")} or ${changedIn(sql, "stored")})`)},
+      select ${waitingColumns(sql, sql`(${isChangedIn(sql, "events")} or ${isChangedIn(sql, "stored")})`)},
         (select true from events older where older.room_id = e.room_id and older.routed_at is null limit 1) as behind
       from stored e order by e.seq`,
   );

@@ -14,7 +14,7 @@ export class Pings {
   }
 
   /** A process of ours is about to ask for the ping with this id. */
-  async asked(id: string): Promise<void> {
+  async markAsked(id: string): Promise<void> {
     await this.#database.run(
       (sql) => sql`
         with old as (delete from pings where coalesce(heard_at, asked_at) < now() - ${kept}::interval)
@@ -23,7 +23,7 @@ export class Pings {
   }
 
   /** A process of ours was pinged. Returns whether one of ours has asked for it; without an id, whether one may have. */
-  async heard(id: string | undefined): Promise<boolean> {
+  async markHeard(id: string | undefined): Promise<boolean> {
     const rows = await this.#database.run((sql) =>
       id === undefined
         ? sql<{ ours: boolean }[]>`

@@ -127,7 +127,7 @@ export class RedactionMarks {
   }
 
   /** Rows of these turns. The journal of a turn that is open stays as it is: the turn goes on from it. */
-  made(turnIds: readonly number[]): Promise<Piece[]> {
+  piecesOfTurns(turnIds: readonly number[]): Promise<Piece[]> {
     const ids = turnIds.map(String);
     return this.#database.run(
       (sql) => sql<Piece[]>`
@@ -159,7 +159,7 @@ export class RedactionMarks {
   }
 
   /** Rows beside those of turns that were made since the event came by somebody who had been shown its places. */
-  around({ eventId }: RedactionMark, { agents, rooms }: Whereabouts): Promise<Piece[]> {
+  piecesAround({ eventId }: RedactionMark, { agents, rooms }: Whereabouts): Promise<Piece[]> {
     return this.#database.run(
       (sql) => sql<Piece[]>`
         with mark as materialized (

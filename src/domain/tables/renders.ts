@@ -1,5 +1,5 @@
 import type { Database, Sql } from "../../adapters/database/connection.ts";
-import { after } from "../../base/lib/clock.ts";
+import { callAfter } from "../../base/lib/clock.ts";
 import type { EventId, UserId } from "../../base/lib/ids.ts";
 
 export interface Render {
@@ -74,7 +74,7 @@ export class Renders {
       kept.catch(() => {});
     };
     let cancel = () => {};
-    if (this.#toolsets.has(render.toolset)) cancel = after(this.#patienceMs, keep);
+    if (this.#toolsets.has(render.toolset)) cancel = callAfter(this.#patienceMs, keep);
     else keep();
     return {
       take: async () => {

@@ -87,7 +87,7 @@ export class Rooms {
   }
 
   /** Joined members of every kind. */
-  async joined(roomId: RoomId): Promise<UserId[]> {
+  async membersOf(roomId: RoomId): Promise<UserId[]> {
     const rows = await this.#database.run(
       (sql) => sql<{ userId: UserId }[]>`
         select user_id as "userId" from members where room_id = ${roomId} and membership = 'join'`,

@@ -262,7 +262,7 @@ export class Turns {
   }
 
   /** A turn of the conversation by its number, without one the last; `sources` are all that were ever rendered in it. */
-  async shown({ agent, roomId }: Conversation, number: number | undefined): Promise<Turn | undefined> {
+  async findTurn({ agent, roomId }: Conversation, number: number | undefined): Promise<Turn | undefined> {
     const [row] = await this.#database.run(
       (sql) => sql<Turn[]>`
         select ${sql.unsafe(turnColumns.replace("sources", "sources || former_sources as sources"))} from turns
@@ -276,7 +276,7 @@ export class Turns {
    * Conversations that nobody works in, the longest first: with wakes that nobody has taken, with a decision to go on
    * with, or with the turn of a process that lives no more; of agents that are not paused. With `agent`, of this one.
    */
-  waiting(agent?: AgentName): Promise<Conversation[]> {
+  findWaiting(agent?: AgentName): Promise<Conversation[]> {
     return this.#database.run(
       (sql) => sql<Conversation[]>`
         with elsewhere as (

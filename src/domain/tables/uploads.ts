@@ -47,7 +47,7 @@ export class Uploads {
   }
 
   /** The homeserver has it now, and gives it out under this address. */
-  async uploaded(key: string, part: Upload["part"], url: string, cipher: FileCipher | null): Promise<void> {
+  async markUploaded(key: string, part: Upload["part"], url: string, cipher: FileCipher | null): Promise<void> {
     await this.#database.run(
       (sql) => sql`
         update uploads set url = ${url}, cipher = ${cipher && sql.json(cipher as Json)}, content = null

@@ -34,7 +34,7 @@ export class WrittenFiles {
   }
 
   /** The newest first. */
-  since({ eventId }: Pick<RedactionMark, "eventId">): Promise<WrittenFile[]> {
+  findSince({ eventId }: Pick<RedactionMark, "eventId">): Promise<WrittenFile[]> {
     return this.#database.run(
       (sql) => sql<WrittenFile[]>`
         with mark as (
@@ -148,7 +148,7 @@ export class WrittenFiles {
   }
 
   /** Keys of operations of these turns that may have written something. */
-  async writes(turnIds: readonly number[]): Promise<string[]> {
+  async writeKeys(turnIds: readonly number[]): Promise<string[]> {
     const rows = await this.#database.run(
       (sql) => sql<{ key: string }[]>`
         select key from operations where turn_id = any (${turnIds.map(String)}::text[]::bigint[]) and kind <> 'read'`,

@@ -16,7 +16,7 @@ const input = z.object({
 });
 
 /** How an agent stands to a room now. */
-async function standing(name: string, room: string, { directory, rooms }: CommandContext) {
+async function readStanding(name: string, room: string, { directory, rooms }: CommandContext) {
   const agent = await agentNamed(directory, name);
   const roomId = room as RoomId;
   const before = (await rooms.membership(roomId, agent.userId)) ?? "not there";
@@ -34,7 +34,7 @@ export const commands = [
     input,
     async run({ name, room }, context) {
       const { audit, client, event } = context;
-      const { agent, roomId, before, subject } = await standing(name, room, context);
+      const { agent, roomId, before, subject } = await readStanding(name, room, context);
       const row = await audit.record({ key: event.eventId, actor: event.sender, subject, before, after: "invited" });
       if (before === "join") return changeText({ ...row, after: before });
       const entered = await client.join({ userId: agent.userId }, roomId).then(() => true, unlessRefused);
@@ -59,7 +59,7 @@ export const commands = [
     input,
     async run({ name, room }, context) {
       const { audit, client, event } = context;
-      const { agent, roomId, before, subject } = await standing(name, room, context);
+      const { agent, roomId, before, subject } = await readStanding(name, room, context);
       if (before !== "join" && before !== "invite" && !(await audit.find(event.eventId)))
         throw new UserError(`${name} is not in ${room}.`);
       const row = await audit.record({ key: event.eventId, actor: event.sender, subject, before, after: "leave" });

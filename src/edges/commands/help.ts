@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { UserError } from "../../base/lib/errors.ts";
-import { echoed, nearest } from "../../base/lib/nearest.ts";
+import { nearest, shortenTyped } from "../../base/lib/nearest.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
 import { type AnyCommand, type CommandContext, defineCommand, topicOf } from "../../engine/control/define-command.ts";
 import {
@@ -76,6 +76,6 @@ function explain(word: string, known: readonly (AnyCommand | AnyTool)[], prefix:
   const meant = nearest(word, [...known.flatMap(wordsFor), ...known.map(topicOf)]);
   const hint = meant === undefined ? "" : ` Did you mean \`${prefix}help ${meant}\`?`;
   throw new UserError(
-    `There is no command \`${prefix}${echoed(word)}\` for you here.${hint} \`${prefix}help\` lists them.`,
+    `There is no command \`${prefix}${shortenTyped(word)}\` for you here.${hint} \`${prefix}help\` lists them.`,
   );
 }

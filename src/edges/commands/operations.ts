@@ -24,8 +24,8 @@ export const commands = [
     async run({ number = 10 }, context) {
       const { agents, event, operations } = context;
       const found = seesAll(context)
-        ? await operations.last(undefined, number)
-        : await Promise.all(agents.map(({ name }) => operations.last({ agent: name, roomId: event.roomId }, number)));
+        ? await operations.newest(undefined, number)
+        : await Promise.all(agents.map(({ name }) => operations.newest({ agent: name, roomId: event.roomId }, number)));
       const newest = found
         .flat()
         .sort((a, b) => a.id - b.id)
@@ -39,7 +39,7 @@ export const commands = [
           )
         : new Map();
       const where = ({ roomId }: Operation): string =>
-        !seesAll(context) ? "" : roomId === HOME ? " at home" : ` in ${shown(names.get(roomId) ?? roomId)}`;
+        !seesAll(context) ? "" : roomId === HOME ? " at home" : ` in ${onOneLine(names.get(roomId) ?? roomId)}`;
       const listing = { several, where, toolbox: context.toolbox };
       const lines = newest.map((operation) => lineOf(operation, open.has(operation.id), listing));
       return lines.join("\n") || "There is no operation yet.";
@@ -112,7 +112,7 @@ const stateOf = ({ decision, state }: Operation): string =>
 const timeOf = (at: Date): string => `${at.toISOString().slice(0, 19)}Z`;
 
 /** Everything stands in one line, and is no Markdown. */
-const shown = (text: string): string => inlineCode(visible(text).replace(/\s+/g, " "));
+const onOneLine = (text: string): string => inlineCode(visible(text).replace(/\s+/g, " "));
 
 function lineOf(operation: Operation, open: boolean, { several, toolbox, where }: Listing): string {
   const { agent, createdAt, id, requesters, subAgent, tool } = operation;
@@ -129,7 +129,7 @@ function detailsOf(operation: Operation): string {
   const { agent, askedBecause, by, createdAt, decidedAt, decidedBecause, decidedBy, decision, endedAt } = operation;
   const { error, expiresAt, id, input, kind, requesters, result, roomId, startedAt, subAgent, taint, todo, tool } =
     operation;
-  const because = decidedBecause === null ? "" : `: ${shown(decidedBecause)}`;
+  const because = decidedBecause === null ? "" : `: ${onOneLine(decidedBecause)}`;
   const facts = [
     `**Operation ${id}**: ${tool} (${kind}), ${stateOf(operation)}`,
     `- by: ${by === "person" ? `a command of ${requesters.join(", ")}` : agent}${subAgent === null ? "" : ` / ${subAgent}`}`,
@@ -138,13 +138,13 @@ function detailsOf(operation: Operation): string {
     ...(todo === null ? [] : [`- todo: ${todo}`]),
     ...(taint.length === 0
       ? []
-      : [`- untrusted text that was read before: ${taint.map((name) => shown(name)).join(", ")}`]),
+      : [`- untrusted text that was read before: ${taint.map((name) => onOneLine(name)).join(", ")}`]),
     ...(askedBecause === null
       ? []
-      : [`- asked, because ${shown(askedBecause)}${expiresAt ? `; until ${timeOf(expiresAt)}` : ""}`]),
+      : [`- asked, because ${onOneLine(askedBecause)}${expiresAt ? `; until ${timeOf(expiresAt)}` : ""}`]),
     ...(decision && decidedAt ? [`- ${decision} by ${decidedBy} at ${timeOf(decidedAt)}${because}`] : []),
     `- ${startedAt ? `began ${timeOf(startedAt)}` : `recorded ${timeOf(createdAt)}`}${endedAt ? `, ended ${timeOf(endedAt)}` : ""}`,
-    ...(error === null ? [] : [`- why: ${shown(error)}`]),
+    ...(error === null ? [] : [`- why: ${onOneLine(error)}`]),
   ].join("\n");
   const parts = [facts, "Input:", fenced(visible(JSON.stringify(input, null, 2)), "json")];
   return [...parts, ...(result === null ? [] : ["Result:", fenced(visible(result))])].join("\n\n");

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { answering } from "../../adapters/matrix/relation.ts";
+import { threadPlaceOf } from "../../adapters/matrix/relation.ts";
 import { UserError } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
 import { stepSpendingText, underWayText } from "../../domain/budget/token-text.ts";
@@ -35,7 +35,7 @@ export const commands = [
     positional: ["number"],
     /** Only where everybody in the room may read all that was shown. */
     async run({ number }, { agent, book, event, message, history, model, renders, turns }) {
-      const turn = await turns.shown({ agent: agent.name, roomId: event.roomId }, number);
+      const turn = await turns.findTurn({ agent: agent.name, roomId: event.roomId }, number);
       const audience = await history.audience(event.roomId, agent.owner);
       const shown = turn ? await renders.of(turn.id, audience) : [];
       if (!turn || shown?.length === 0)
@@ -51,7 +51,7 @@ export const commands = [
       ].join("\n\n");
       const name = `turn-${turn.number}.md`;
       const { sender, roomId } = { sender: agent.userId, roomId: event.roomId };
-      const thread = answering(message.threadId, event.eventId);
+      const thread = threadPlaceOf(message.threadId, event.eventId);
       const key = digest("show", event.eventId);
       const shows = [...new Set(shown.flatMap(({ eventIds }) => eventIds))];
       return { text: "", outbox: [fileDraft({ sender, roomId, name, text, thread, key, shows })] };

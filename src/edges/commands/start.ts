@@ -11,13 +11,15 @@ export const commands = [
     level: "chat",
     input: noInput,
     async run(_, { agents, prefix, room }) {
-      const introduced = agents.map((agent) => `**${agent.displayName}** (${agent.userId}) ${answers(agent, room)}.`);
+      const introduced = agents.map(
+        (agent) => `**${agent.displayName}** (${agent.userId}) ${describeAnswering(agent, room)}.`,
+      );
       return `Hello! ${introduced.join("\n\n")}\n\n\`${prefix}help\` lists what can be commanded.`;
     },
   }),
 ];
 
-function answers(agent: Agent, room: RoomContext): string {
+function describeAnswering(agent: Agent, room: RoomContext): string {
   if (agent.pausedAt !== null) return "is paused, and answers nobody for now";
   const agentsHere = room.agents.filter(({ membership }) => membership === "join").length;
   if (hearsAll(agent, room, agentsHere)) return "answers everything that you say here";

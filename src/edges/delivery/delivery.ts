@@ -58,7 +58,7 @@ export class Delivery {
     this.#doubts = new Doubts(parts);
     this.#mailbox = new Mailbox((roomId, error) => {
       parts.log.error({ err: error, room: roomId }, "delivery failed and is tried again");
-      this.#later(roomId, 1_000);
+      this.#resumeLater(roomId, 1_000);
     });
   }
 
@@ -81,14 +81,14 @@ export class Delivery {
   }
 
   /** The row with this key has come back as an event, and is marked as sent. */
-  echoed(key: string): void {
-    this.#inHand.settled(key);
-    this.#doubts.settled(key);
+  takeEcho(key: string): void {
+    this.#inHand.forget(key);
+    this.#doubts.forget(key);
   }
 
   async start(): Promise<void> {
     const { leases, outbox } = this.#parts;
-    leases.onGain(() => this.#doubts.gained());
+    leases.onGain(() => this.#doubts.noteGain());
     await leases.serve(
       "outbox",
       (roomIds) => this.#take(roomIds),
@@ -173,18 +173,19 @@ export class Delivery {
       }
       const content = await this.#contentOf(row);
       if (content === undefined) {
-        await outbox.failed(row, { error: "what it relates to was not sent" });
-        this.#doubts.settled(row.key);
+        await outbox.giveUp(row, { error: "what it relates to was not sent" });
+        this.#doubts.forget(row.key);
         onSettled("failed");
         return true;
       }
       const eventId = await sendRow({ ...row, content, sealed: way === "sealed" }, this.#parts).catch(
         (error: unknown) => {
-          if (error instanceof HomeserverError) this.#doubts.failed(row.key, error.status >= 400 && error.status < 500);
+          if (error instanceof HomeserverError)
+            this.#doubts.noteFailure(row.key, error.status >= 400 && error.status < 500);
           throw error;
         },
       );
-      this.#doubts.settled(row.key);
+      this.#doubts.forget(row.key);
       // A row that becomes no event has no echo.
       if (eventId === undefined) await outbox.sent([{ key: row.key, eventId }]);
       else this.#inHand.sent(row.key, eventId);
@@ -202,8 +203,8 @@ export class Delivery {
           `Something of yours for the room ${row.roomId} was refused by the homeserver and will not be sent: ${messageOf(error)}`,
         );
         const notice = refusalNotice(row, error);
-        onWoken(await outbox.failed(row, { error: messageOf(error), told: toStored(told), notice }));
-        this.#doubts.settled(row.key);
+        onWoken(await outbox.giveUp(row, { error: messageOf(error), told: toStored(told), notice }));
+        this.#doubts.forget(row.key);
         this.nudge([row.roomId]);
         onSettled("failed");
         this.#parts.tellOperators(
@@ -215,7 +216,7 @@ export class Delivery {
       const pause = error.retryAfterMs ?? Math.min(longestPauseMs, 1_000 * 2 ** Math.min(row.attempts - 1, 10));
       log.info({ room: row.roomId, attempts: row.attempts, pause }, `not sent yet: ${error.message}`);
       onSettled("retried");
-      this.#later(row.roomId, pause);
+      this.#resumeLater(row.roomId, pause);
       return false;
     }
   }
@@ -227,8 +228,8 @@ export class Delivery {
     log.warn({ sender, kind }, "not sent, and given up: the room is encrypted");
     const told = systemEvent(clock.now(), `Something of yours was not sent: the room ${roomId} is encrypted by now.`);
     const error = "the room is encrypted";
-    onWoken(await outbox.failed(row, { error, told: toStored(told), elsewhere: true }));
-    this.#doubts.settled(key);
+    onWoken(await outbox.giveUp(row, { error, told: toStored(told), elsewhere: true }));
+    this.#doubts.forget(key);
     onSettled("failed");
     tellOperators(
       `The room ${roomId} is encrypted. What ${sender} has to say there is not sent: it would be plain text.`,
@@ -250,8 +251,8 @@ export class Delivery {
     }
     this.#broken.delete(key);
     log.error({ err: error, room: roomId, sender, kind }, "not sent by a bug, and given up");
-    onWoken(await outbox.failed(row, { error: messageOf(error) }));
-    this.#doubts.settled(key);
+    onWoken(await outbox.giveUp(row, { error: messageOf(error) }));
+    this.#doubts.forget(key);
     onSettled("failed");
     tellOperators(
       `What ${sender} sends into ${roomId} (${kind}) could not be sent ${attempts} times, by a bug, and was given up: ${inlineCode(messageOf(error))}. The log has more.`,
@@ -265,7 +266,7 @@ export class Delivery {
     if (eventId === undefined) return false;
     this.#parts.log.info({ room: row.roomId, eventId }, "not sent again: the homeserver has it already");
     await this.#parts.outbox.sent([{ key: row.key, eventId }]);
-    this.#doubts.settled(row.key);
+    this.#doubts.forget(row.key);
     return true;
   }
 
@@ -276,7 +277,7 @@ export class Delivery {
     return eventId && (relatingTo(content as Record<string, unknown>, eventId) as OutboxRow["content"]);
   }
 
-  #later(roomId: RoomId, pauseMs: number): void {
+  #resumeLater(roomId: RoomId, pauseMs: number): void {
     if (this.#pausing.has(roomId)) return;
     this.#pausing.add(roomId);
     void this.#parts.clock.sleep(pauseMs, this.#stopped.signal).then(

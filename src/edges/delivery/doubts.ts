@@ -33,7 +33,7 @@ export class Doubts {
   }
 
   /** Rooms came to this process: whoever had them before may have sent what waits in them. */
-  gained(): void {
+  noteGain(): void {
     this.#gains += 1;
   }
 
@@ -47,12 +47,12 @@ export class Doubts {
   }
 
   /** An attempt to send the row has failed; `refused`: the homeserver said so. */
-  failed(key: string, refused: boolean): void {
+  noteFailure(key: string, refused: boolean): void {
     this.#certain.set(key, refused);
   }
 
   /** Nothing is to be sent any more. */
-  settled(key: string): void {
+  forget(key: string): void {
     this.#certain.delete(key);
   }
 

@@ -57,7 +57,7 @@ export class InHand {
   }
 
   /** The table says that it was sent. */
-  settled(key: string): void {
+  forget(key: string): void {
     this.#rows.delete(key);
   }
 

@@ -73,7 +73,7 @@ export class ThoughtsRooms {
     const agent = await directory.recent(name);
     if (!agent) return;
     for (;;) {
-      const entries = await history.untold(name, entriesAtOnce);
+      const entries = await history.findUntold(name, entriesAtOnce);
       const [first, last] = [entries[0], entries.at(-1)];
       if (!first || !last) return;
       const roomId = agent.thoughtsRoom ?? (await this.#makeRoom(agent));

@@ -50,6 +50,6 @@ export class Typing {
 
   /** Nothing depends on it: a homeserver that does not answer is told again, or forgets by itself. */
   async #tell(userId: UserId, roomId: RoomId, ms: number): Promise<void> {
-    await this.#client.typing({ userId }, roomId, ms).catch(() => {});
+    await this.#client.setTyping({ userId }, roomId, ms).catch(() => {});
   }
 }

@@ -22,7 +22,7 @@ export async function uploadFiles(
       continue;
     }
     const given = await give(client, as, { name, contentType, bytes: Buffer.from(content ?? []) }, sealed);
-    await uploads.uploaded(row.key, part, given.url, given.keys);
+    await uploads.markUploaded(row.key, part, given.url, given.keys);
     found[part] = given;
   }
   if (found.file === undefined) throw new Error(`the file of outbox row ${row.key} is gone`);

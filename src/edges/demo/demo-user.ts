@@ -80,7 +80,7 @@ export class DemoUser {
   }
 
   /** Everybody in a room; nobody where this user is not in it. */
-  async joined(roomId: RoomId): Promise<string[]> {
+  async membersOf(roomId: RoomId): Promise<string[]> {
     const answer = await this.#unlessRefused("GET", `rooms/${encodeURIComponent(roomId)}/joined_members`);
     return Object.keys(answer ? members.parse(answer).joined : {});
   }

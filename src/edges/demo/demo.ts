@@ -95,13 +95,13 @@ const runHomeserver = async ({ ports }: DemoState, cacheDir: string, tell: Tell)
 const runRehearsal = async ({ ports }: DemoState, tell: Tell): Promise<void> => {
   if (await rehearsal.pid()) return tell("rehearsal model: runs already");
   await claimPort(ports.model);
-  const up = () => answers(`http://127.0.0.1:${ports.model}/v1/models`);
+  const up = () => isAnswering(`http://127.0.0.1:${ports.model}/v1/models`);
   await rehearsal.start(up, ["--port", String(ports.model)]);
   tell("rehearsal model: started");
 };
 
 const runBridge = async ({ ports }: DemoState, unchanged: boolean, tell: Tell): Promise<void> => {
-  const ready = () => answers(`http://127.0.0.1:${ports.bridge}/health/ready`);
+  const ready = () => isAnswering(`http://127.0.0.1:${ports.bridge}/health/ready`);
   if (await bridge.pid()) {
     if (unchanged && (await ready())) return tell("bridge: runs already");
     tell(`bridge: ${unchanged ? "runs without being ready" : "its configuration has changed"}, stopping it ...`);
@@ -115,10 +115,10 @@ const runBridge = async ({ ports }: DemoState, unchanged: boolean, tell: Tell): 
 
 /** Finds the room in which the user and the agent are, or makes one, and waits for the agent. */
 const meet = async (user: DemoUser, known: RoomId | undefined, tell: Tell): Promise<RoomId> => {
-  if (known && (await user.joined(known)).includes(agent)) return known;
+  if (known && (await user.membersOf(known)).includes(agent)) return known;
   const roomId = await user.createDirectRoom(agent);
   const deadline = systemClock.monotonic() + joinMs;
-  while (!(await user.joined(roomId)).includes(agent)) {
+  while (!(await user.membersOf(roomId)).includes(agent)) {
     if (systemClock.monotonic() > deadline) {
       throw new UserError(`${agent} has not come to its room within ${joinMs / 1000} s. Its log: ${bridge.logFile}`);
     }
@@ -185,7 +185,7 @@ const bringDown = async (tell: Tell): Promise<void> => {
   tell(names.length > 0 ? `stopped: ${names.join(", ")}` : "nothing was running");
 };
 
-const answers = (url: string): Promise<boolean> =>
+const isAnswering = (url: string): Promise<boolean> =>
   fetch(url, { signal: AbortSignal.timeout(2_000) }).then(
     ({ ok }) => ok,
     () => false,

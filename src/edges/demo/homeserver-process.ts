@@ -47,7 +47,7 @@ export class Homeserver {
     if (!data || !(await commandLine(data.pid)).includes(dir)) return undefined;
     const { pid, ...launch } = data;
     const found = new Homeserver(launch, pid);
-    return (await found.#answers()) ? found : undefined;
+    return (await found.#isAnswering()) ? found : undefined;
   }
 
   get url(): string {
@@ -93,7 +93,7 @@ export class Homeserver {
     this.#pid = started.pid;
     if (detached) await writeFile(runningFile(dir), JSON.stringify({ ...this.#launch, pid: this.#pid }));
     const deadline = systemClock.monotonic() + startMs;
-    while (!(await this.#answers())) {
+    while (!(await this.#isAnswering())) {
       const late = systemClock.monotonic() > deadline;
       if (!late && isAlive(this.#pid)) {
         await systemClock.sleep(50);
@@ -123,7 +123,7 @@ export class Homeserver {
     await rm(runningFile(dir), { force: true });
   }
 
-  async #answers(): Promise<boolean> {
+  async #isAnswering(): Promise<boolean> {
     try {
       return (await fetch(`${this.url}/_matrix/client/versions`, { signal: AbortSignal.timeout(2_000) })).ok;
     } catch {

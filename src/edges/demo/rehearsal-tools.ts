@@ -38,7 +38,7 @@ export const exampleOf = ({ name, parameters }: OfferedTool): string => {
 };
 
 /** A value as its JSON Schema wants it; text that does not fit stays text, so that the tool itself can say what is wrong. */
-const typed = (text: string, schema: unknown): unknown => {
+const coerce = (text: string, schema: unknown): unknown => {
   const { type, anyOf } = typesOf.parse(schema ?? {});
   const types = [...type, ...anyOf.flatMap((option) => option.type)];
   if (types.length === 0 || types.includes("string")) return text;
@@ -56,6 +56,6 @@ export const readArguments = (text: string, tool: OfferedTool): Record<string, u
   const { properties } = schemaOf.parse(tool.parameters);
   const pairs = text.matchAll(/(\w+)=("[^"]*"|'[^']*'|`[^`]*`|.*?)(?=\s+\w+=|\s*$)/gs);
   return Object.fromEntries(
-    [...pairs].map(([, name = "", value = ""]) => [name, typed(unquoted(value), properties[name])]),
+    [...pairs].map(([, name = "", value = ""]) => [name, coerce(unquoted(value), properties[name])]),
   );
 };

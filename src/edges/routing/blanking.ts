@@ -88,9 +88,9 @@ async function blankOnce(mark: RedactionMark, parts: BlankingParts): Promise<Loo
     blanked = true;
   };
   for (let from = 0; from < ids.length; from += turnsAtOnce)
-    await blankAll(await marks.made(ids.slice(from, from + turnsAtOnce)));
+    await blankAll(await marks.piecesOfTurns(ids.slice(from, from + turnsAtOnce)));
   const heardIn = await marks.heardIn(mark, ids);
-  await blankAll(await marks.around(mark, whereabouts(mark, witnesses, heardIn)));
+  await blankAll(await marks.piecesAround(mark, whereabouts(mark, witnesses, heardIn)));
   const search = { mark, turnIds: ids, repeats, files };
   const names = await FileNames.find(search);
   for (const place of [...(await blankFileTexts(search)), ...names.places]) reached.add(place);

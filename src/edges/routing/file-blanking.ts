@@ -30,7 +30,7 @@ export async function blankFileTexts(search: Search): Promise<RoomId[]> {
   const { files, mark, repeats } = search;
   const isTheirs = ownership(search);
   const reached: RoomId[] = [];
-  for (const file of await files.since(mark)) {
+  for (const file of await files.findSince(mark)) {
     await giveWay();
     const found = await files.read(file, mark);
     if (!found || !repeats.in(found.text)) continue;
@@ -96,7 +96,7 @@ function ownership({ files, turnIds }: Search): (writing: Writing) => Promise<bo
   let keys: Promise<readonly string[]> | undefined;
   return async ({ share, path, said, writeKey }) => {
     if (said) return true;
-    keys ??= files.writes(turnIds);
+    keys ??= files.writeKeys(turnIds);
     return (await keys).some((key) => digest(key, formatPath({ share, path })) === writeKey);
   };
 }

@@ -1,4 +1,4 @@
-import { type Database, hasty, type Json } from "../../adapters/database/connection.ts";
+import { type Database, type Json, withoutPatience } from "../../adapters/database/connection.ts";
 import { type ClientEvent, isUnreadable, readEvent, remainsOf } from "../../adapters/matrix/events.ts";
 import { editTarget } from "../../adapters/matrix/message.ts";
 import { messageOf, UserError } from "../../base/lib/errors.ts";
@@ -22,7 +22,7 @@ export class Intake {
     tellOperators: (text: string, key: string) => void,
   ) {
     // The homeserver keeps what it was refused, and sends it again.
-    this.#database = hasty(database);
+    this.#database = withoutPatience(database);
     this.#events = new Events(this.#database);
     this.#log = log;
     this.#onStored = onStored;

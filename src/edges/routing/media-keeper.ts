@@ -95,7 +95,7 @@ export class MediaKeeper {
       }
       const pause = (error instanceof HomeserverError && error.retryAfterMs) || 1_000 * 2 ** (next.attempts - 1);
       log.info({ room: next.roomId, event: next.eventId, pause }, `a file is fetched later: ${messageOf(error)}`);
-      await media.again(next.eventId, pause);
+      await media.putBack(next.eventId, pause);
       void clock.sleep(pause, this.#stopped.signal).then(
         () => this.nudge(),
         () => {},

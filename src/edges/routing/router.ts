@@ -228,9 +228,9 @@ export class Router {
       if (membership === "join") await this.#hydrate(event);
       effects = { ...(await this.#parts.judge.judge(event, room)), ...encryption };
       woken = await settle(this.#parts.database, event, effects);
-      this.#setAside.routed(event);
+      this.#setAside.forget(event);
     } catch (error) {
-      effects = await this.#setAside.failed(event, room, error);
+      effects = await this.#setAside.countFailure(event, room, error);
     }
     this.#tell(event, room, { membership, effects, woken });
   }

@@ -15,7 +15,7 @@ import { project } from "./project.ts";
 const attemptsMost = 5;
 
 /** True if the event is not to blame for the failure, which passes by itself. */
-export const passes = (error: unknown): boolean =>
+export const isPassing = (error: unknown): boolean =>
   error instanceof RetryError || (error instanceof HomeserverError && !error.final);
 
 interface Parts {
@@ -40,9 +40,9 @@ export class SetAside {
    * be stored, and tells operators, and the person whose command it was; the effects are what it does in its room.
    * @throws the error itself, where the event is to be tried again
    */
-  async failed(event: PendingEvent, room: RoomContext, error: unknown): Promise<Effects> {
+  async countFailure(event: PendingEvent, room: RoomContext, error: unknown): Promise<Effects> {
     const { database, log, tellOperators } = this.#parts;
-    if (passes(error)) throw error;
+    if (isPassing(error)) throw error;
     const attempts = (this.#attempts.get(event.seq) ?? 0) + 1;
     this.#attempts.set(event.seq, attempts);
     if (attempts < attemptsMost) throw error;
@@ -61,7 +61,7 @@ export class SetAside {
     return effects;
   }
 
-  routed({ seq }: PendingEvent): void {
+  forget({ seq }: PendingEvent): void {
     this.#attempts.delete(seq);
   }
 
@@ -95,7 +95,7 @@ export class SetAside {
       await settle(database, event, remains);
       return remains;
     } catch (error) {
-      if (passes(error)) throw error;
+      if (isPassing(error)) throw error;
       log.error({ err: error, event: event.eventId }, "nothing of an event that is set aside can be written");
       await settle(database, event, {});
       return {};

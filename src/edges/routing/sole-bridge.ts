@@ -53,7 +53,7 @@ export class SoleBridge {
   /** The homeserver has pinged this process. */
   async hear(id: string | undefined): Promise<void> {
     const { clock, log, pings, tellOperators } = this.#parts;
-    if ((await pings.heard(id)) || isPingOfCheck(id)) return;
+    if ((await pings.markHeard(id)) || isPingOfCheck(id)) return;
     const text =
       "The homeserver was asked to ping us by another program: a second bridge works with our registration, on another " +
       `database. It keeps still as long as it knows of us; otherwise both answer everything. ${remedy}`;
@@ -69,7 +69,7 @@ export class SoleBridge {
   async #ask(): Promise<void> {
     const { client, log, pings } = this.#parts;
     const id = secret(16);
-    await pings.asked(id);
+    await pings.markAsked(id);
     const arrived = await client.ping(id).catch((error: unknown) => {
       // Synapse answers 502 while an attempt of its own is still running.
       log.info(`the homeserver was asked to ping us: ${messageOf(error)}`);

@@ -5,7 +5,7 @@ import { type Projected, type Projection, settleProjections } from "../../domain
 import type { RoomContext } from "../../domain/tables/room-context.ts";
 import type { Judge } from "./judge.ts";
 import { isPlainState } from "./project.ts";
-import { passes } from "./set-aside.ts";
+import { isPassing } from "./set-aside.ts";
 
 /** Of fewer events each is routed for itself. */
 const fewest = 2;
@@ -29,7 +29,7 @@ export async function routeStates(
     await settleProjections(database, first.roomId, states);
     return states.length;
   } catch (error) {
-    if (passes(error)) throw error;
+    if (isPassing(error)) throw error;
     return 0;
   }
 }

@@ -89,19 +89,19 @@ class Buckets {
       bucket = { left: this.#perMinute(), at: now, told: false };
       this.#buckets.set(key, bucket);
     }
-    bucket.left = this.#leftIn(bucket, now);
+    bucket.left = this.#remainingIn(bucket, now);
     bucket.at = now;
     if (bucket.left === this.#perMinute()) bucket.told = false;
     return bucket;
   }
 
-  #leftIn({ left, at }: Bucket, now: number): number {
+  #remainingIn({ left, at }: Bucket, now: number): number {
     const perMinute = this.#perMinute();
     return Math.min(perMinute, left + ((now - at) / 60_000) * perMinute);
   }
 
   #forget(now: number): void {
     for (const [key, bucket] of this.#buckets)
-      if (this.#leftIn(bucket, now) === this.#perMinute()) this.#buckets.delete(key);
+      if (this.#remainingIn(bucket, now) === this.#perMinute()) this.#buckets.delete(key);
   }
 }

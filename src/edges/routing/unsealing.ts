@@ -11,7 +11,7 @@ import type { Effects } from "../../domain/tables/effects.ts";
 import type { PendingEvent } from "../../domain/tables/events.ts";
 import type { RoomContext } from "../../domain/tables/room-context.ts";
 import type { SealedEvents } from "../../domain/tables/sealed-events.ts";
-import { passes } from "./set-aside.ts";
+import { isPassing } from "./set-aside.ts";
 
 /** Many events may wait for keys that came long ago or never come: for those the homeserver is not asked each time. */
 const askEveryMs = 5_000;
@@ -78,7 +78,7 @@ export class Unsealing {
         return machine.unseal(event);
       });
     } catch (error) {
-      if (passes(error)) throw error;
+      if (isPassing(error)) throw error;
       this.#parts.log.warn({ err: error, agent: userId, event: event.eventId }, `not decrypted: ${messageOf(error)}`);
       return { state: "unreadable", reason: messageOf(error) };
     }

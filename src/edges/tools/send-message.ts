@@ -41,7 +41,7 @@ export const tool = defineTool({
     const root = threadId === undefined ? undefined : (await relatedIn(roomId, threadId, events)).root;
     const answered = replyTo === undefined ? undefined : (await relatedIn(roomId, replyTo, events)).eventId;
     const thread = threadToSpeakIn(root, roomId, context);
-    const members = content.includes("@") ? await rooms.joined(roomId) : [];
+    const members = content.includes("@") ? await rooms.membersOf(roomId) : [];
     const outbox = utter({
       sender: agent.userId,
       roomId,

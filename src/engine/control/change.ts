@@ -1,7 +1,7 @@
 import type { AuditRow } from "../../domain/tables/audit.ts";
 
 /** Text as Markdown shows it unchanged. */
-const verbatim = (text: string | null): string => {
+const quoteVerbatim = (text: string | null): string => {
   if (text === null) return "nothing";
   return /[`\n]/.test(text) ? `\n~~~\n${text.replaceAll("~~~", "~ ~ ~")}\n~~~\n` : `\`${text}\``;
 };
@@ -9,5 +9,5 @@ const verbatim = (text: string | null): string => {
 /** Describes a change: from what, to what. */
 export const changeText = ({ subject, before, after }: AuditRow): string =>
   before === after
-    ? `${subject} is ${verbatim(after)} already.`
-    : `${subject}: ${verbatim(before)} → ${verbatim(after)}`;
+    ? `${subject} is ${quoteVerbatim(after)} already.`
+    : `${subject}: ${quoteVerbatim(before)} → ${quoteVerbatim(after)}`;

@@ -1,15 +1,15 @@
 import { fenced } from "../../adapters/matrix/markdown.ts";
-import { answering } from "../../adapters/matrix/relation.ts";
+import { threadPlaceOf } from "../../adapters/matrix/relation.ts";
 import { UserError } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
 import { render } from "../../base/lmml/render.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { helpFor } from "../operations/command-line.ts";
-import { type Ended, ending, type OperationRequest, refused, unknown } from "../operations/operation.ts";
+import { type Ended, ending, type OperationRequest, toRefused, unknown } from "../operations/operation.ts";
 import { carryOut, decide, type Ledger, parseLine, type Recorded, record } from "../operations/protocol.ts";
 import type { AnyTool, ToolOutcome } from "../operations/tool.ts";
 import { toolContext } from "../operations/tool-context.ts";
-import { interrupted, Stopped } from "../turn/interruption.ts";
+import { interruptionText, Stopped } from "../turn/interruption.ts";
 import type { Answer, CommandContext } from "./define-command.ts";
 import { shownMistake } from "./mistake.ts";
 
@@ -51,7 +51,7 @@ async function operate(
   const origin = {
     agent,
     roomId: event.roomId,
-    thread: answering(message.threadId, event.eventId),
+    thread: threadPlaceOf(message.threadId, event.eventId),
     key,
     chain: event.eventId,
     by: "person" as const,
@@ -67,11 +67,11 @@ async function operate(
 /** Writes down what begins; how it has ended is written with the answer to the command. */
 const ledgerOf = (agent: Agent, { clock, event, operations }: CommandContext): Ledger => ({
   clock,
-  ask: async ({ request, reason }) => refused(request.tool, reason),
+  ask: async ({ request, reason }) => toRefused(request.tool, reason),
   begin: (begun) => operations.begin(begun, { agent: agent.name, roomId: event.roomId }),
   async breakOff(_row, { thrown }) {
     if (!(thrown instanceof Stopped)) throw thrown;
-    return { state: "interrupted", outcome: { result: interrupted(thrown.message) }, error: thrown.message };
+    return { state: "interrupted", outcome: { result: interruptionText(thrown.message) }, error: thrown.message };
   },
 });
 

@@ -1,13 +1,13 @@
 import { HomeserverError } from "../../adapters/matrix/client.ts";
 import type { Message } from "../../adapters/matrix/message.ts";
-import { answering } from "../../adapters/matrix/relation.ts";
+import { threadPlaceOf } from "../../adapters/matrix/relation.ts";
 import { UserError } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
 import { splitUserId } from "../../base/lib/matrix-id.ts";
-import { echoed, nearest } from "../../base/lib/nearest.ts";
+import { nearest, shortenTyped } from "../../base/lib/nearest.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { includesLevel, requireLevel } from "../../domain/rights/permissions.ts";
-import { marked } from "../../domain/rights/trust.ts";
+import { markTaint } from "../../domain/rights/trust.ts";
 import { utter } from "../../domain/speech/utter.ts";
 import type { Effects } from "../../domain/tables/effects.ts";
 import type { StoredEvent } from "../../domain/tables/events.ts";
@@ -87,7 +87,7 @@ export class Commands {
       answer = { text: shownMistake(error.message) };
     }
     const quotes = await this.#services.events.isFollowed(given.event);
-    const said = answer.text === "" ? [] : marked(this.#say(given, answer.text, quotes), answer.taint ?? []);
+    const said = answer.text === "" ? [] : markTaint(this.#say(given, answer.text, quotes), answer.taint ?? []);
     const { operation, outbox = [], wakes = [] } = answer;
     const unsaid = operation ? this.#say(given, somebodyCame, quotes) : [];
     return { outbox: [...outbox, ...said], unsaid, wakes, ...(operation && { operation }) };
@@ -120,7 +120,7 @@ export class Commands {
     if (!another) return agent;
     const names = agents.map((one) => one.name).join(", ");
     throw new UserError(
-      `Several agents are here (${names}). Name the one you mean: \`${prefix}${agent.name} ${echoed(line)}\``,
+      `Several agents are here (${names}). Name the one you mean: \`${prefix}${agent.name} ${shortenTyped(line)}\``,
     );
   }
 
@@ -134,8 +134,8 @@ export class Commands {
     const names = agents.map(({ name }) => name);
     const near = nearest(first, names);
     if (near === undefined && nearest(first, forms.flatMap(wordsFor)) !== undefined) return undefined;
-    const none = `There is no agent \`${echoed(first)}\` here, and no command of this name.`;
-    if (near !== undefined) return `${none} Did you mean \`${prefix}${near} ${echoed(rest)}\`?`;
+    const none = `There is no agent \`${shortenTyped(first)}\` here, and no command of this name.`;
+    if (near !== undefined) return `${none} Did you mean \`${prefix}${near} ${shortenTyped(rest)}\`?`;
     return `${none} ${names.length === 0 ? "No agent is in this room." : `Agents here: ${names.join(", ")}.`}`;
   }
 
@@ -154,7 +154,7 @@ export class Commands {
     const meant = nearest(`${first} ${second ?? ""}`.trim(), words) ?? nearest(typed, words);
     const hint = meant === undefined ? "" : ` Did you mean \`${prefix}${meant}\`?`;
     const list = known.map((command) => `\`${prefix}${command}\``).join(", ");
-    return `There is no command \`${prefix}${echoed(typed)}\`.${hint} Commands: ${list}. \`${prefix}help\` explains them.`;
+    return `There is no command \`${prefix}${shortenTyped(typed)}\`.${hint} Commands: ${list}. \`${prefix}help\` explains them.`;
   }
 
   /** @param quotes the command does not stand right above */
@@ -165,7 +165,7 @@ export class Commands {
       sender,
       roomId: event.roomId,
       text,
-      thread: answering(message.threadId, event.eventId),
+      thread: threadPlaceOf(message.threadId, event.eventId),
       replyTo: quotes && message.threadId === undefined ? event.eventId : undefined,
       notice: true,
       key: digest("command answer", event.eventId),

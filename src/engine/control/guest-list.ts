@@ -54,8 +54,8 @@ export class GuestList {
     const { admins } = rights;
     const promoted = admins.filter((admin) => !this.#admins.includes(admin));
     const control = await rooms.controlRoom();
-    for (const roomId of await joinRules.loose(inviteLevel)) await this.#shut(roomId);
-    const misplaced = await guests.misplaced(admins, promoted, control === configured() ? undefined : control);
+    for (const roomId of await joinRules.findLooseRooms(inviteLevel)) await this.#shut(roomId);
+    const misplaced = await guests.findMisplaced(admins, promoted, control === configured() ? undefined : control);
     for (const one of misplaced) await this.#place(one);
     this.#admins = admins;
   }

@@ -55,7 +55,7 @@ export class AgentLifecycle {
     const { directory, onWaiting, turns } = this.#parts;
     await directory.table.setPaused(name, false);
     directory.forget(name);
-    onWaiting(await turns.waiting(name));
+    onWaiting(await turns.findWaiting(name));
   }
 
   /**

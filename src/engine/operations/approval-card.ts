@@ -114,7 +114,7 @@ export function approvalCard({ key, roomId, sender }: Card, question: CardQuesti
     `**${wording.text}?**`,
     ...(from === undefined ? [] : [`Asked from: ${from}`]),
     ...(subAgent === undefined ? [] : [`Asked by the sub-agent ${quoted(subAgent)}`]),
-    `I ask because ${plain(reason)}.`,
+    `I ask because ${toPlain(reason)}.`,
     ...(unnamed.length === 0 ? [] : [`Read before, and not trusted: ${read}.`]),
     ...(carried.length === 0 ? [] : [`Of files as they are now, and no others: ${shownFiles(carried)}.`]),
     ...(isWhole
@@ -126,7 +126,7 @@ export function approvalCard({ key, roomId, sender }: Card, question: CardQuesti
       : `${denySign} denies it; so does an answer to this message, with your reason, or \`!deny ${id} why\`.`,
     `May decide: ${people}, until ${until}.`,
   ].join("\n\n");
-  const content = { ...messageContent({ markdown, thread, members: notified, key }), ...marked(id) };
+  const content = { ...messageContent({ markdown, thread, members: notified, key }), ...cardMark(id) };
   const card: OutboxDraft = { key, roomId, sender, kind: "message", content };
   const signs = isWhole ? [approveSign, denySign] : [denySign];
   return [card, ...signs.map((sign) => reaction(card, sign, id))];
@@ -168,13 +168,13 @@ function outcomeText({ id, wording, state, by, because }: CardOutcome): string {
 }
 
 /** By which programs know a card and its signs; they address no agent. */
-const marked = (id: number) => ({ "org.clevernet.operation": id });
+const cardMark = (id: number) => ({ "org.clevernet.operation": id });
 export const isCard = (content: Readonly<Record<string, unknown>>): boolean => "org.clevernet.operation" in content;
 
 const reaction = ({ key: about, roomId, sender }: OutboxDraft, sign: string, id: number): OutboxDraft => {
   const key = digest("sign", about, sign);
   const relation = { "m.relates_to": { rel_type: "m.annotation", key: sign } };
-  const content = { ...relation, "org.clevernet.key": key, ...marked(id) };
+  const content = { ...relation, "org.clevernet.key": key, ...cardMark(id) };
   return { key, roomId, sender, kind: "reaction", about, content };
 };
 
@@ -189,7 +189,7 @@ const shownFiles = (files: readonly Stamp[]): string => {
 };
 
 /** A sentence of ours, unless it holds what could be markup. */
-const plain = (text: string): string =>
+const toPlain = (text: string): string =>
   /^[\p{L}\p{N} ,.;:'’@/()!#$+=_-]*$/u.test(text) && !text.includes("//")
     ? clipped(text, reasonMost)
     : quoted(text, reasonMost);

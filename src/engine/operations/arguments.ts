@@ -81,7 +81,7 @@ export function readInput(input: z.ZodObject, written: unknown): Record<string, 
   const values = isObject(written)
     ? Object.fromEntries(
         Object.entries(written).flatMap(([name, value]) =>
-          isNothing(name, value) ? [] : [[name, meant(field(name), value)]],
+          isNothing(name, value) ? [] : [[name, readAs(field(name), value)]],
         ),
       )
     : written;
@@ -89,7 +89,7 @@ export function readInput(input: z.ZodObject, written: unknown): Record<string, 
     error: ({ code, path = [], ...issue }) =>
       code === "unrecognized_keys"
         ? (issue.keys as string[]).map((key) => unknownName(key, Object.keys(fields))).join("; ")
-        : expected(path.length === 0 ? { type: "object" } : path.slice(1).reduce(items, field(path[0]))),
+        : describeExpected(path.length === 0 ? { type: "object" } : path.slice(1).reduce(items, field(path[0]))),
   });
   if (read.success) return read.data;
   throw new UserError(
@@ -116,7 +116,7 @@ const answers: ReadonlyMap<string, boolean> = new Map([
 ]);
 
 /** Reads a text where another type is expected; everything else stays as it was written. */
-const meant = (schema: FieldSchema, value: unknown): unknown => {
+const readAs = (schema: FieldSchema, value: unknown): unknown => {
   if (typeof value !== "string") return value;
   const text = value.trim();
   switch (schema.type) {
@@ -126,14 +126,14 @@ const meant = (schema: FieldSchema, value: unknown): unknown => {
     case "boolean":
       return answers.get(text.toLowerCase()) ?? value;
     case "array":
-      return listed(text).map((item) => meant(schema.items ?? {}, item));
+      return readList(text).map((item) => readAs(schema.items ?? {}, item));
     default:
       return value;
   }
 };
 
 /** A list as JSON, or with semicolons or line breaks between. */
-const listed = (text: string): unknown[] => {
+const readList = (text: string): unknown[] => {
   try {
     const value: unknown = JSON.parse(text);
     if (Array.isArray(value)) return value;
@@ -147,7 +147,7 @@ const listed = (text: string): unknown[] => {
 };
 
 /** The end of "found X, expected …". */
-export const expected = ({
+export const describeExpected = ({
   type,
   description,
   help = description,
@@ -164,7 +164,7 @@ export const expected = ({
     case "boolean":
       return "true or false";
     case "array":
-      return `a list with semicolons between, each ${expected(each ?? {})}`;
+      return `a list with semicolons between, each ${describeExpected(each ?? {})}`;
     case "object":
       return "values by their names";
     default: {

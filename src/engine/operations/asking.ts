@@ -104,7 +104,7 @@ export async function askPeople(
       cardRoom: card.roomId,
       cardKey: card.key,
     },
-    outbox: [...approvalCard(card, question), ...(from && speaks ? askedElsewhere(id, call, asker) : [])],
+    outbox: [...approvalCard(card, question), ...(from && speaks ? tellElsewhere(id, call, asker) : [])],
     told: systemEvent(
       now,
       `Operation ${id}, ${call.tool} (call ${call.callId}), waits until ${eventTime(expiresAt)} for approval ${whom}: ${because}. The turn goes on when they have decided.`,
@@ -152,7 +152,7 @@ export async function namesOf(roomIds: readonly string[], rooms: Pick<Rooms, "co
   return new Map((await Promise.all(found)).flat());
 }
 
-function askedElsewhere(id: number, { key }: OperationCall, { agent, roomId, thread }: Asker) {
+function tellElsewhere(id: number, { key }: OperationCall, { agent, roomId, thread }: Asker) {
   const text = `Nobody here may approve what I am about to do (operation ${id}): I have asked those who run this bridge.`;
   const sender = agent.userId;
   return utter({ sender, roomId, text, thread, notice: true, key: digest("asked elsewhere", key) });

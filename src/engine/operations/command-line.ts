@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { UserError } from "../../base/lib/errors.ts";
-import { echoed, nearest } from "../../base/lib/nearest.ts";
-import { expected, type FieldSchema, formOf, readInput } from "./arguments.ts";
+import { nearest, shortenTyped } from "../../base/lib/nearest.ts";
+import { describeExpected, type FieldSchema, formOf, readInput } from "./arguments.ts";
 import type { Topic } from "./topics.ts";
 
 /** Text that people write after the prefix: a tool's command, or one of the bridge's own. */
@@ -87,7 +87,7 @@ export function readCommandLine(form: Commandable, line: string): Record<string,
     values[field] = value.text;
     left = left.slice(value.length).trim();
   }
-  if (left !== "") throw new UserError(`"${echoed(left)}" is too much.`);
+  if (left !== "") throw new UserError(`"${shortenTyped(left)}" is too much.`);
   return readInput(form.input, values);
 }
 
@@ -107,7 +107,7 @@ export function helpFor(form: Commandable, prefix: string): string {
   const described = Object.entries(formOf(form.input).fields).map(([field, schema]) => {
     const { description = "", help = description, default: usual } = schema;
     const facts = [
-      ...(schema.type === "string" && !schema.enum ? [] : [expected(schema)]),
+      ...(schema.type === "string" && !schema.enum ? [] : [describeExpected(schema)]),
       ...(usual === undefined ? [] : [`without it ${usual}`]),
     ];
     return `- \`${field}\`: ${help}${facts.length > 0 ? ` (${facts.join("; ")})` : ""}`;
@@ -179,5 +179,5 @@ function unknownName(name: string, names: readonly string[]): string {
   const near = nearest(name, names);
   const all = names.map((known) => `--${known}`).join(", ");
   const hint = near === undefined ? `there are: ${all || "none"}` : `did you mean --${near}?`;
-  return `There is no --${echoed(name)}, ${hint} ${textBehind}`;
+  return `There is no --${shortenTyped(name)}, ${hint} ${textBehind}`;
 }

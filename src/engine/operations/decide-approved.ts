@@ -1,6 +1,6 @@
 import type { UserId } from "../../base/lib/ids.ts";
 import type { Operation } from "../../domain/tables/operations.ts";
-import { type OperationRequest, refused, withSources } from "./operation.ts";
+import { type OperationRequest, toRefused, withSources } from "./operation.ts";
 import type { Origin } from "./origin.ts";
 import { type Decided, decide } from "./protocol.ts";
 import { type ToolServices, toolContext } from "./tool-context.ts";
@@ -30,7 +30,7 @@ export async function decideApproved(
   const refuse = (reason: string): Decided => ({
     decision: "refuse",
     row,
-    ended: withSources(refused(request.tool, reason), context),
+    ended: withSources(toRefused(request.tool, reason), context),
   });
   // An operation that was approved to create something does not overwrite what is there by now.
   const allowed = { decision: "run", request, kind, context, row } as const;

@@ -26,7 +26,7 @@ export async function deliver(
   const { onBehalfOf, to } = letter;
   const observation = sensors.flatMap((sensor) => sensor.receive?.({ ...letter, from: agent }) ?? [])[0];
   if (!observation) throw new UserError(`${to.name} has no mailbox: no sensor of this bridge notices letters.`);
-  if (by === "model" && (await chains.left(chain)) <= 0)
+  if (by === "model" && (await chains.remaining(chain)) <= 0)
     throw new UserError(
       "too many turns of agents go back to one message by a person. Only a person can go on from here.",
     );

@@ -44,7 +44,7 @@ export interface Ended {
 
 const notCarriedOut = (tool: AnyTool, why: string): string => `${tool.name} was not carried out: ${ending(why)}`;
 
-export const refused = (tool: AnyTool, why: string, state: Ended["state"] = "refused"): Ended => ({
+export const toRefused = (tool: AnyTool, why: string, state: Ended["state"] = "refused"): Ended => ({
   state,
   outcome: { result: notCarriedOut(tool, why) },
   error: why,

@@ -11,8 +11,8 @@ import {
   type Ended,
   inPlace,
   type OperationRequest,
-  refused,
   resultText,
+  toRefused,
   unknown,
   withSources,
 } from "./operation.ts";
@@ -49,7 +49,7 @@ interface Caller {
 /** Parses a model's call. `tools`: names of those that the caller has; undefined is all that the agent has. */
 export const parseCall = (toolbox: Toolbox, caller: Caller, call: ModelCall, tools?: readonly string[]): Parsed =>
   parse(caller, () => {
-    const tool = toolbox.called(caller.agent, call.name, tools);
+    const tool = toolbox.byName(caller.agent, call.name, tools);
     return { tool, ...readArguments(tool, call.arguments) };
   });
 
@@ -112,7 +112,7 @@ export async function decide(
   const { kind, verdict } = await examine(request, context);
   const row = { ...describe(request, kind, context), ...place };
   if (verdict.decision === "refuse")
-    return { decision: "refuse", row, ended: withSources(refused(request.tool, verdict.reason), context) };
+    return { decision: "refuse", row, ended: withSources(toRefused(request.tool, verdict.reason), context) };
   return { ...verdict, request, kind, context, row };
 }
 
@@ -199,7 +199,7 @@ async function execute({ request, kind, context }: Allowed, clock: Clock): Promi
     ended = { state: "done", outcome: await unlessAborted(context.signal, () => tool.run(input, context, kind)) };
   } catch (thrown) {
     if (!(thrown instanceof UserError)) return { state: "broken", thrown, milliseconds: milliseconds() };
-    ended = refused(tool, thrown.message, "failed");
+    ended = toRefused(tool, thrown.message, "failed");
   }
   return { state: "ended", ended: withSources(ended, context), milliseconds: milliseconds() };
 }

@@ -41,9 +41,9 @@ export class SubAgents {
     const { subAgents, tools } = agent.settings;
     return paths.flatMap((path) => {
       // A file that cannot be used leaves the shipped one where it is.
-      const found = this.#parsed(path, texts.get(path)) ?? this.#parsed(path, this.#shipped.get(path));
+      const found = this.#parse(path, texts.get(path)) ?? this.#parse(path, this.#shipped.get(path));
       if (!found || (subAgents !== null && !subAgents.includes(found.name))) return [];
-      const known = this.#toolbox.named(found.tools);
+      const known = this.#toolbox.withNames(found.tools);
       const given = known.every(({ set }) => tools.includes(set) || subAgentSets.some((one) => one === set));
       return given && found.tools.every((name) => known.some((tool) => tool.name === name)) ? found : [];
     });
@@ -60,7 +60,7 @@ export class SubAgents {
    * The one that an agent means by a name, out of `among` if that is given. Throws a `UserError` that names those that
    * there are.
    */
-  async called(agent: Agent, name: string, among?: readonly string[]): Promise<SubAgent> {
+  async byName(agent: Agent, name: string, among?: readonly string[]): Promise<SubAgent> {
     const known = (await this.now(agent)).filter((one) => among?.includes(one.name) ?? true);
     const found = known.find((one) => one.name === name);
     if (found) return found;
@@ -69,18 +69,18 @@ export class SubAgents {
     );
   }
 
-  #parsed(path: string, text: string | undefined): SubAgent | undefined {
+  #parse(path: string, text: string | undefined): SubAgent | undefined {
     if (text === undefined) return undefined;
     const key = `${path}\n${text}`;
     if (this.#read.has(key)) return this.#read.get(key);
-    const subAgent = usable(path, text);
+    const subAgent = parseIfUsable(path, text);
     if (this.#read.size > 100) this.#read.clear();
     this.#read.set(key, subAgent);
     return subAgent;
   }
 }
 
-const usable = (path: string, text: string): SubAgent | undefined => {
+const parseIfUsable = (path: string, text: string): SubAgent | undefined => {
   try {
     return parseSubAgent(parsePath(`system:${path}`), text);
   } catch {

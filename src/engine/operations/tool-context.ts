@@ -5,7 +5,7 @@ import { WindowDesk, type WindowParts } from "../../domain/desk/windows.ts";
 import { FileSystem, type FileSystemParts } from "../../domain/files/file-system.ts";
 import { higher, includesLevel, type Level } from "../../domain/rights/permissions.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
-import { type Trust, untrusted } from "../../domain/rights/trust.ts";
+import { findUntrusted, type Trust } from "../../domain/rights/trust.ts";
 import { deliver, type LetterServices } from "./letter.ts";
 import type { Origin } from "./origin.ts";
 import type { SubAgents } from "./sub-agents.ts";
@@ -70,7 +70,7 @@ export async function toolContext(services: ToolServices, origin: Origin): Promi
     windows: new WindowDesk(windows, {
       ...origin,
       ...own,
-      untrusted: (names) => untrusted(names, origin.agent, services),
+      untrusted: (names) => findUntrusted(names, origin.agent, services),
     }),
   };
 }

@@ -31,11 +31,11 @@ export class Toolbox {
 
   /** Tools of an agent; with `names`, these tools, as a sub-agent of it has them. */
   of(agent: Agent, names?: readonly string[]): readonly AnyTool[] {
-    return names ? this.named(names) : this.#tools.filter((tool) => agent.settings.tools.includes(tool.set));
+    return names ? this.withNames(names) : this.#tools.filter((tool) => agent.settings.tools.includes(tool.set));
   }
 
   /** Those of these names that there are. */
-  named(names: readonly string[]): readonly AnyTool[] {
+  withNames(names: readonly string[]): readonly AnyTool[] {
     return this.#tools.filter((tool) => names.includes(tool.name));
   }
 
@@ -55,7 +55,7 @@ export class Toolbox {
   }
 
   /** The tool that a model means by a name with suffix; a `UserError` that lists what there is otherwise. */
-  called(agent: Agent, name: string, names?: readonly string[]): AnyTool {
+  byName(agent: Agent, name: string, names?: readonly string[]): AnyTool {
     const tool = this.of(agent, names).find((candidate) => nameFor(agent, candidate) === name);
     if (tool) return tool;
     const known = this.of(agent, names).map((candidate) => nameFor(agent, candidate));

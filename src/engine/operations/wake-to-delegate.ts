@@ -22,7 +22,7 @@ export async function wakeToDelegate(
   name: string,
   now: Date,
 ): Promise<ToolOutcome> {
-  await subAgents.called(agent, name);
+  await subAgents.byName(agent, name);
   if (agent.pausedAt !== null)
     throw new UserError(`${agent.displayName} is paused. Those who run this bridge can let it go on.`);
   const note = `${requester} has given you a command to delegate in the message ${chain}: call the function delegate for the sub-agent ${name} with what the message says, and then tell the room what came of it.`;

@@ -1,7 +1,7 @@
 import type { RoomId } from "../../base/lib/ids.ts";
 import { memo, memoEach } from "../../base/lib/memo.ts";
 import { type Element, element } from "../../base/lmml/element.ts";
-import { fitted } from "../../base/prompt/list-part.ts";
+import { fitInto } from "../../base/prompt/list-part.ts";
 import { logEntryMax, logHead, logLines } from "../../base/prompt/log.ts";
 import { beginning as beginningOf, textChars } from "../../base/prompt/measure.ts";
 import type { LogEntry, LogView } from "../../base/prompt/types.ts";
@@ -63,7 +63,7 @@ const bySource = (a: LogItem, b: LogItem): number =>
 
 /** An entry in at most `max` characters. */
 const sized = memoEach((entry: LogEntry, max: number): LogEntry => {
-  const cut = fitted(entry.element, max, 0);
+  const cut = fitInto(entry.element, max, 0);
   return cut === entry.element ? entry : { ...entry, element: cut };
 });
 

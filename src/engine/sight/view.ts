@@ -4,14 +4,14 @@ import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { memo } from "../../base/lib/memo.ts";
 import { blank, Repeats } from "../../base/lib/repeats.ts";
 import type { Element } from "../../base/lmml/element.ts";
-import { lasting } from "../../base/lmml/render.ts";
+import { keepRendered } from "../../base/lmml/render.ts";
 import { logLimitOf, roomNumbers } from "../../base/prompt/cacheable.ts";
 import { fromStored } from "../../base/prompt/stored.ts";
 import type { World } from "../../base/prompt/types.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { type Desks, seatOf } from "../../domain/desk/desk.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
-import { quotedIn, speakersIn, type Trust, trustedAmong, untrusted } from "../../domain/rights/trust.ts";
+import { findUntrusted, quotedIn, speakersIn, type Trust, trustedAmong } from "../../domain/rights/trust.ts";
 import type { StoredEvent } from "../../domain/tables/events.ts";
 import { type EntryRow, type Seen, Sights } from "../../domain/tables/sight.ts";
 import type { LogState } from "../../domain/tables/steps.ts";
@@ -120,7 +120,7 @@ export class View {
     return {
       ...room,
       people: people.map((person) => (trusted.has(person.userId) ? person : { ...person, displayName: null })),
-      taint: await untrusted(room.namedBy === null ? [] : [room.namedBy], agent, this.#trust),
+      taint: await findUntrusted(room.namedBy === null ? [] : [room.namedBy], agent, this.#trust),
     };
   }
 
@@ -144,7 +144,7 @@ export class View {
       entries: most ?? ephemerisShown,
       logged,
       base,
-      reading: { ...this.#desks.reading(agent), folders: this.#guides.folders(agent.name) },
+      reading: { ...this.#desks.readingFor(agent), folders: this.#guides.folders(agent.name) },
     });
     const desk = await this.#desks.lay(agent, seen.desk);
     const rooms = roomViews(seen, {
@@ -181,7 +181,7 @@ export class View {
         ...seen.todos.flatMap((todo) => todo.sources),
         ...desk.sources,
       ],
-      taint: await untrusted([...speakers, ...desk.taint, ...before], agent, this.#trust),
+      taint: await findUntrusted([...speakers, ...desk.taint, ...before], agent, this.#trust),
       seen: rooms.here.at(-1)?.position ?? 0,
       unread: rooms.here.findLast(isNew)?.eventId,
       media: mediaOf(rooms.here, isNew),
@@ -268,10 +268,10 @@ const fullSources = ({ events, ephemeris }: Seen): ReadonlySet<RoomId | "ephemer
     ...(ephemeris.length >= loggedMost ? (["ephemeris"] as const) : []),
   ]);
 
-const elementOf = memo(({ entry }: EntryRow) => lasting(fromStored(entry)));
+const elementOf = memo(({ entry }: EntryRow) => keepRendered(fromStored(entry)));
 
 /** Without the mark that it was said, which only a log needs to know. */
 const plainThought = memo((element: Element): Element => {
   const { roomId: _, sent, ...attributes } = element.attributes;
-  return element.name === "thought" && sent ? lasting({ ...element, attributes }) : element;
+  return element.name === "thought" && sent ? keepRendered({ ...element, attributes }) : element;
 });

@@ -68,7 +68,7 @@ export async function act(
         }
         const result = fromStored(acting.result);
         frame.entries.push(result);
-        frame.exchange.returned(plan.call.id, result);
+        frame.exchange.addResult(plan.call.id, result);
       },
     });
   }

@@ -5,7 +5,7 @@ import type { TakenWake, Turn } from "../../domain/tables/turns.ts";
 import type { Origin } from "../operations/origin.ts";
 
 /** Somebody said something that the turn is about. */
-export const asked = (wakes: readonly TakenWake[]): boolean => wakes.some((wake) => wake.eventId !== null);
+export const hasEvent = (wakes: readonly TakenWake[]): boolean => wakes.some((wake) => wake.eventId !== null);
 
 /** Those for whom the turn acts; a turn that nobody caused acts for the agent's owner. */
 export const requesters = (wakes: readonly TakenWake[], owner: UserId): UserId[] => {

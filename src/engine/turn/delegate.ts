@@ -50,7 +50,7 @@ async function findSubAgent({ mind, agent, frame, journal }: TurnState, name: st
   if (journal.length > journalMost) {
     throw new UserError(`this turn has had ${journalMost} steps, and delegates nothing more. ${instead}`);
   }
-  return mind.subAgents.called(agent, name, frame.delegates);
+  return mind.subAgents.byName(agent, name, frame.delegates);
 }
 
 const depthOf = ({ subAgent }: Frame): number => subAgent?.split("/").length ?? 0;

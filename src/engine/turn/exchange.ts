@@ -3,7 +3,7 @@ import type { ChatMessage, ToolCall } from "../../adapters/model/types.ts";
 import type { EventId } from "../../base/lib/ids.ts";
 import type { Element } from "../../base/lmml/element.ts";
 import { render } from "../../base/lmml/render.ts";
-import { fitted } from "../../base/prompt/list-part.ts";
+import { fitInto } from "../../base/prompt/list-part.ts";
 import { ShareMeter } from "../../domain/budget/shares.ts";
 import type { Render } from "../../domain/tables/renders.ts";
 
@@ -73,7 +73,7 @@ export class Exchange {
     });
   }
 
-  answered({ text, thought, reasoningDetails }: Completion, toolCalls: readonly ToolCall[]): void {
+  addAnswer({ text, thought, reasoningDetails }: Completion, toolCalls: readonly ToolCall[]): void {
     this.#append({
       role: "assistant",
       content: text === "" && toolCalls.length === 0 ? thought || "…" : text,
@@ -83,18 +83,18 @@ export class Exchange {
   }
 
   /** Adds something that came meanwhile and is no event of the room. */
-  told(note: Element): void {
+  addNote(note: Element): void {
     this.#append({
       role: "user",
-      content: render(fitted(note, Math.floor(this.#charsMax * resultShare), 0)),
+      content: render(fitInto(note, Math.floor(this.#charsMax * resultShare), 0)),
       images: [],
     });
   }
 
   /** `result` is the `functionResult`. */
-  returned(toolCallId: string, result: Element): void {
+  addResult(toolCallId: string, result: Element): void {
     const most = Math.floor(this.#charsMax * resultShare);
-    this.#append({ role: "tool", toolCallId, content: render(fitted(result, most, 0)) });
+    this.#append({ role: "tool", toolCallId, content: render(fitInto(result, most, 0)) });
   }
 
   /** After a takeover the steps of before are shown by the next render. */

@@ -17,7 +17,7 @@ export async function awaitMedia(state: TurnState, pending: readonly EventId[]):
   if (awaited.length === 0) return false;
   for (const eventId of awaited) state.awaited.add(eventId);
   const started = clock.monotonic();
-  while (clock.monotonic() - started < patienceMs && (await media.waiting(awaited))) {
+  while (clock.monotonic() - started < patienceMs && (await media.areWaiting(awaited))) {
     await clock.sleep(lookEveryMs, state.signal);
   }
   return true;

@@ -32,4 +32,4 @@ export class SomebodyCame extends Error {
 export const partly = "Whether any of it was done is not known.";
 
 /** Text for the agent about a call that was stopped. */
-export const interrupted = (why: string): string => `Interrupted: ${why}. ${partly}`;
+export const interruptionText = (why: string): string => `Interrupted: ${why}. ${partly}`;

@@ -61,7 +61,7 @@ export class WakeKeeper {
     const { leases, queue } = this.#parts;
     // A process that does not renew its leases has lost its turns to others, or will.
     queue.work(atOnce, async (conversation) => leases.live && work(conversation));
-    this.send(await this.#parts.turns.waiting());
+    this.send(await this.#parts.turns.findWaiting());
     void this.#repeat();
   }
 
@@ -96,7 +96,7 @@ export class WakeKeeper {
 
   /** Takes up everything that lies in rooms of ours. */
   async #takeUp(): Promise<void> {
-    const waiting = await this.#parts.turns.waiting();
+    const waiting = await this.#parts.turns.findWaiting();
     this.send(waiting.filter(({ agent, roomId }) => this.#parts.leases.holds(roomId || agent)));
   }
 
@@ -105,7 +105,7 @@ export class WakeKeeper {
     const { queue, turns } = this.#parts;
     if (!this.#othersAreFull || !queue.idle) return;
     this.#othersAreFull = false;
-    for (const conversation of (await turns.waiting()).slice(-queue.room)) queue.send(conversation);
+    for (const conversation of (await turns.findWaiting()).slice(-queue.room)) queue.send(conversation);
   }
 
   /** Of others that have no room; or of what came to them in a conversation that this process works in. */

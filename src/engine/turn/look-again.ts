@@ -25,7 +25,7 @@ const pauseMs = 100;
  */
 export async function lookAgain(state: TurnState, iterations: number): Promise<void> {
   const { frame, journal, mind, turn } = state;
-  await arrived(state);
+  await waitForArrivals(state);
   const step = journal.take<Anew>(stepName);
   const called = [
     ...new Set(frame.entries.flatMap(({ name, attributes }) => (name === "functionCall" ? attributes.function : []))),
@@ -36,7 +36,7 @@ export async function lookAgain(state: TurnState, iterations: number): Promise<v
     n: step.n,
     name: stepName,
     result: anew,
-    ephemeris: [toStored(told(anew))],
+    ephemeris: [toStored(noticeOf(anew))],
     sources: [turn.roomId],
     looksAnew: true,
   });
@@ -56,13 +56,13 @@ function begin(state: TurnState, anew: Anew): void {
   const { agent, mind, turn } = state;
   state.frame = agentFrame(mind, agent, turn);
   state.frame.calls = anew.calls;
-  state.frame.entries.push(told(anew));
+  state.frame.entries.push(noticeOf(anew));
   // The causes of the turn are told once more, to those who may read them.
   state.noted.clear();
   state.spoke = false;
 }
 
-const told = ({ at, called }: Anew) => {
+const noticeOf = ({ at, called }: Anew) => {
   const before =
     called.length === 0
       ? ""
@@ -74,7 +74,7 @@ const told = ({ at, called }: Anew) => {
 };
 
 /** Waits until whoever is coming is there, so that the new look is made for them as well. */
-async function arrived({ mind: { clock, rooms }, signal, turn }: TurnState): Promise<void> {
+async function waitForArrivals({ mind: { clock, rooms }, signal, turn }: TurnState): Promise<void> {
   const until = clock.monotonic() + patienceMs;
   while (turn.roomId !== HOME && clock.monotonic() < until && (await rooms.isAwaiting(turn.roomId))) {
     await clock.sleep(pauseMs, signal);

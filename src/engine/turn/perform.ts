@@ -10,7 +10,7 @@ import { Fenced, RequestChanged } from "../../domain/tables/steps.ts";
 import { askPeople, cardOutcome } from "../operations/asking.ts";
 import { carriedBy } from "../operations/carried-files.ts";
 import { type Approved, decideApproved } from "../operations/decide-approved.ts";
-import { type Ended, hashOf, type OperationRequest, refused, unknown, withSources } from "../operations/operation.ts";
+import { type Ended, hashOf, type OperationRequest, toRefused, unknown, withSources } from "../operations/operation.ts";
 import type { Origin } from "../operations/origin.ts";
 import {
   type Asked,
@@ -23,7 +23,7 @@ import {
 } from "../operations/protocol.ts";
 import type { ToolOutcome } from "../operations/tool.ts";
 import { toolContext } from "../operations/tool-context.ts";
-import { interrupted, Parked, partly, ShuttingDown, SomebodyCame, Stopped } from "./interruption.ts";
+import { interruptionText, Parked, partly, ShuttingDown, SomebodyCame, Stopped } from "./interruption.ts";
 import type { JournalEntry, TakenStep } from "./journal.ts";
 import { announce, type TurnState } from "./state.ts";
 import { notSaid, unsaidCall } from "./unsaid.ts";
@@ -112,10 +112,10 @@ const isApproved = (operation: Operation): operation is Approved =>
   operation.decision === "approved" && operation.decidedBy !== null;
 
 function notAllowed({ tool }: OperationRequest, { state, decidedBy, decidedBecause }: Operation): Ended {
-  if (state === "expired") return refused(tool, "nobody has approved it in time", "expired");
-  if (decidedBy === null) return refused(tool, decidedBecause ?? "nobody could be asked");
+  if (state === "expired") return toRefused(tool, "nobody has approved it in time", "expired");
+  if (decidedBy === null) return toRefused(tool, decidedBecause ?? "nobody could be asked");
   const why = decidedBecause ? `: ${decidedBecause}` : "";
-  return refused(tool, `${decidedBy} has denied it${why}`);
+  return toRefused(tool, `${decidedBy} has denied it${why}`);
 }
 
 /** Writes the operation down in the turn's journal. */
@@ -146,7 +146,7 @@ const isStopped = (thrown: unknown): thrown is Error => thrown instanceof Stoppe
 
 /** Text for the agent about a call in whose middle its turn ended. */
 const brokenOff = (thrown: unknown): string =>
-  isStopped(thrown) ? interrupted(thrown.message) : `It broke off, and so did the turn. ${partly}`;
+  isStopped(thrown) ? interruptionText(thrown.message) : `It broke off, and so did the turn. ${partly}`;
 
 /** Parks the turn with the question. Returns how the call ends where nobody can be asked. */
 async function ask(place: CallPlace, asked: Asked, carried: readonly Stamp[]): Promise<Ended> {
@@ -154,7 +154,7 @@ async function ask(place: CallPlace, asked: Asked, carried: readonly Stamp[]): P
   const { context } = asked;
   const call = { ...asked.row, inputHash: hashOf(request, carried) };
   const asking = await askPeople(state.mind, call, { ...context, carried }, asked);
-  if ("refusal" in asking) return withSources(refused(request.tool, asking.refusal), context);
+  if ("refusal" in asking) return withSources(toRefused(request.tool, asking.refusal), context);
   const { operations, card } = replacing(place);
   const isHere = asking.question.cardRoom === state.turn.roomId;
   const entry: JournalEntry = {
@@ -178,7 +178,7 @@ async function ask(place: CallPlace, asked: Asked, carried: readonly Stamp[]): P
     throw new Parked(waiting);
   } catch (error) {
     if (!(error instanceof RequestChanged)) throw error;
-    return withSources(refused(request.tool, error.message), context);
+    return withSources(toRefused(request.tool, error.message), context);
   }
 }
 

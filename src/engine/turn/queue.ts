@@ -1,4 +1,4 @@
-import { after } from "../../base/lib/clock.ts";
+import { callAfter } from "../../base/lib/clock.ts";
 import { messageOf, RetryError } from "../../base/lib/errors.ts";
 import type { Conversation } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
@@ -65,7 +65,7 @@ export class TurnQueue {
     this.#concurrency = 0;
     for (const forget of this.#forget) forget();
     const { promise, resolve } = Promise.withResolvers<void>();
-    const forget = after(graceMs, resolve);
+    const forget = callAfter(graceMs, resolve);
     await Promise.race([Promise.all(this.#running.values()), promise]);
     forget();
   }
@@ -87,14 +87,14 @@ export class TurnQueue {
       return false;
     });
     this.#running.delete(key);
-    if (done === false) this.#later(conversation);
+    if (done === false) this.#sendLater(conversation);
     this.#look();
     if (this.idle) this.#onIdle?.();
   }
 
-  #later(conversation: Conversation): void {
+  #sendLater(conversation: Conversation): void {
     if (!this.#handler) return;
-    const forget = after(againAfterMs, () => {
+    const forget = callAfter(againAfterMs, () => {
       this.#forget.delete(forget);
       this.send(conversation);
     });

@@ -13,8 +13,8 @@ import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import { Fenced } from "../../domain/tables/steps.ts";
 import type { ClaimedTurn, OpenTurn, Turn } from "../../domain/tables/turns.ts";
 import { cardOutcome } from "../operations/asking.ts";
-import { asked, threadOf } from "./cause.ts";
-import { interrupted, Parked, ShuttingDown, Stopped } from "./interruption.ts";
+import { hasEvent, threadOf } from "./cause.ts";
+import { interruptionText, Parked, ShuttingDown, Stopped } from "./interruption.ts";
 import type { Mind } from "./mind.ts";
 import { keyOf } from "./queue.ts";
 import { wasAnswered } from "./restored.ts";
@@ -52,7 +52,7 @@ export class TurnRunner {
    */
   async run(conversation: Conversation): Promise<boolean> {
     const { directory, turns } = this.#mind;
-    const known = await directory.known(conversation.agent);
+    const known = await directory.lastKnown(conversation.agent);
     if (!known) return true;
     if (this.#closing) return false;
     const turn = await turns.claim(conversation, known.settings.maxConcurrentTurns);
@@ -95,7 +95,7 @@ export class TurnRunner {
         cardOutcome(operation, { state: "interrupted", error: why }, this.#mind),
       );
       const results = ended.flatMap(({ callId, id, subAgent }) =>
-        callId === null ? [] : { entry: toStored(functionResult(callId, interrupted(why), id)), subAgent },
+        callId === null ? [] : { entry: toStored(functionResult(callId, interruptionText(why), id)), subAgent },
       );
       const end = { entry: toStored(systemEvent(clock.now(), `Turn ${turn.number} was ${why}.`)), subAgent: null };
       await turns.close(turn, "cancelled", why, { outbox, ephemeris: [end, ...results] });
@@ -189,7 +189,7 @@ export class TurnRunner {
     log.info(`the turn is ended: ${why}`);
     const end = { entry: toStored(systemEvent(clock.now(), `Turn ${turn.number} was ended: ${why}.`)), subAgent: null };
     await turns.close(turn, "cancelled", why, { ephemeris: [end] });
-    this.#onWaiting(await turns.waiting(agent.name));
+    this.#onWaiting(await turns.findWaiting(agent.name));
     return "stopped";
   }
 
@@ -204,7 +204,7 @@ export class TurnRunner {
       this.#mind.onOutbox([turn.roomId]);
       this.#tellOperators(agent, turn, error);
     }
-    this.#onWaiting(await this.#mind.turns.waiting(agent.name));
+    this.#onWaiting(await this.#mind.turns.findWaiting(agent.name));
   }
 
   /** A bug is told each time, trouble with the model once an hour. */
@@ -222,7 +222,7 @@ export class TurnRunner {
   /** One short notice to those who asked; what went wrong is the operator's business. */
   async #apology(agent: Agent, turn: Turn, error: unknown): Promise<OutboxDraft[]> {
     const wakes = await this.#mind.turns.absorb(turn, { more: false });
-    if (!asked(wakes) || turn.roomId === HOME) return [];
+    if (!hasEvent(wakes) || turn.roomId === HOME) return [];
     const unavailable = error instanceof ModelError;
     const text = unavailable
       ? "I cannot think right now: my model does not answer. Please ask me again in a while."

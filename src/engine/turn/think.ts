@@ -10,7 +10,7 @@ import { utter } from "../../domain/speech/utter.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { TakenWake } from "../../domain/tables/turns.ts";
 import { parametersOf } from "../operations/operation.ts";
-import { asked, requesters, threadOf } from "./cause.ts";
+import { hasEvent, requesters, threadOf } from "./cause.ts";
 import { textsOf } from "./exchange.ts";
 import { ShuttingDown, SomebodyCame } from "./interruption.ts";
 import { confessSilence } from "./silence.ts";
@@ -104,7 +104,7 @@ export async function think(
   log.debug({ subAgent, model: choice.model, milliseconds, ...completion.usage, calls: names }, "the model answered");
   log.trace({ subAgent, thought: reasoning, text }, "what it thought");
   const speech = own && settings.answer === "text" && calls.length === 0 ? await speak(state, text, wakes, step.n) : [];
-  const silent = own && asked(wakes) && !state.spoke && speech.length === 0;
+  const silent = own && hasEvent(wakes) && !state.spoke && speech.length === 0;
   const nothing = silent && state.wordless && text === "" && calls.length === 0;
   const confession = nothing ? await confessSilence(state, wakes, step.n) : [];
   const thinking: Thinking = {
@@ -146,7 +146,7 @@ export async function think(
   const goesOn = first !== undefined && toolbox.isImmediate(agent, first.name, frame.tools);
   if (goesOn) journal.hold(written);
   const waiting = goesOn ? [] : await journal.commit(written);
-  frame.exchange.answered(completion, calls);
+  frame.exchange.addAnswer(completion, calls);
   remember(state, thinking, entries);
   announce(state);
   return { thinking, waiting };

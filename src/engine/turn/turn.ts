@@ -9,7 +9,7 @@ import type { Refusal } from "../../domain/tables/budgets.ts";
 import type { ClaimedTurn, TakenWake } from "../../domain/tables/turns.ts";
 import { act } from "./act.ts";
 import { agentFrame } from "./agent-frame.ts";
-import { asked, threadOf } from "./cause.ts";
+import { hasEvent, threadOf } from "./cause.ts";
 import { delegate } from "./delegate.ts";
 import { SomebodyCame } from "./interruption.ts";
 import { Journal } from "./journal.ts";
@@ -103,7 +103,7 @@ async function endEarly(state: TurnState, name: string, why: string, told: Notic
   const wakes = await mind.turns.absorb(turn, { more: false });
   const step = journal.take(name);
   const notice =
-    asked(wakes) && turn.roomId !== HOME && !(told.unlessHeard && state.spoke)
+    hasEvent(wakes) && turn.roomId !== HOME && !(told.unlessHeard && state.spoke)
       ? utter({
           sender: agent.userId,
           roomId: turn.roomId,

@@ -30,7 +30,7 @@ export function takeNotes(
     shown.flatMap(({ taint }) => taint),
   );
   for (const { id } of fresh) noted.add(id);
-  for (const note of notes) frame.exchange.told(note);
+  for (const note of notes) frame.exchange.addNote(note);
   frame.entries.push(...notes);
   return { ids: fresh.map(({ id }) => id), notes };
 }

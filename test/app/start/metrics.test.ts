@@ -30,7 +30,7 @@ it("counts model calls by outcome, their tokens and their cost", async () => {
     ...usage,
     costUsd: 0.5,
   });
-  const model = createMetrics(registry).measured(chat, { priced }, systemClock);
+  const model = createMetrics(registry).measured(chat, { priceOf: priced }, systemClock);
   await expect(model.complete(request, new AbortController().signal)).rejects.toThrow("400");
   expect((await model.complete(request, new AbortController().signal)).text).toBe("hi");
   const text = await registry.metrics();

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { echoed, nearest } from "../../../src/base/lib/nearest.ts";
+import { nearest, shortenTyped } from "../../../src/base/lib/nearest.ts";
 
 const names = Array.from({ length: 100 }, (_, n) => `command number ${n}`);
 
@@ -20,6 +20,6 @@ it("a message of 64 KB is as soon compared as a word", () => {
 });
 
 it("a message of 64 KB is not repeated whole", () => {
-  expect(echoed("wrtie")).toBe("wrtie");
-  expect(echoed(`${"x".repeat(63)}\u{1F600}${"x".repeat(64_000)}`)).toBe(`${"x".repeat(63)}\uFFFD…`);
+  expect(shortenTyped("wrtie")).toBe("wrtie");
+  expect(shortenTyped(`${"x".repeat(63)}\u{1F600}${"x".repeat(64_000)}`)).toBe(`${"x".repeat(63)}\uFFFD…`);
 });

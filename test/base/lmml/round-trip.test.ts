@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type AttributeValue, type Element, element } from "../../../src/base/lmml/element.ts";
 import { parse } from "../../../src/base/lmml/parse.ts";
-import { lasting, render } from "../../../src/base/lmml/render.ts";
+import { keepRendered, render } from "../../../src/base/lmml/render.ts";
 import { visible } from "../../../src/base/lmml/visible.ts";
 import { elementNames, requiredAttributes } from "../../../src/base/lmml/vocabulary.ts";
 import { LmmlError } from "../../../src/base/lmml/well-formed.ts";
@@ -137,7 +137,7 @@ describe("an element tree", () => {
   it("that lasts is written as any other, at every depth and again", () => {
     fc.assert(
       fc.property(tree, fc.array(fc.nat(3), { minLength: 1, maxLength: 4 }), (tree, depths) => {
-        const lasts = lasting(structuredClone(tree));
+        const lasts = keepRendered(structuredClone(tree));
         for (const depth of depths) {
           expect(render(lasts, depth)).toBe(render(tree, depth));
           expect(render(element("x", {}, [lasts]), depth)).toBe(render(element("x", {}, [tree]), depth));

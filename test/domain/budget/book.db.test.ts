@@ -93,12 +93,12 @@ onEachDatabase((database) => {
     it("that is configured counts prompt, cache and answer", async () => {
       const book = await bookOf({}, { m: { prompt: 3, cached: 1, completion: 15 } });
       expect(book.estimate("m", 1_000_000, 100_000).usd).toBeCloseTo(4.5);
-      expect(book.priced("m", usage).costUsd).toBeCloseTo((400 * 3 + 500 + 100 * 15) / 1e6, 12);
+      expect(book.priceOf("m", usage).costUsd).toBeCloseTo((400 * 3 + 500 + 100 * 15) / 1e6, 12);
     });
 
     it("is learned from what the provider reports", async () => {
       const [book, model] = [await bookOf(), newKey()];
-      book.priced(model, { ...usage, costUsd: 2 });
+      book.priceOf(model, { ...usage, costUsd: 2 });
       expect(book.estimate(model, 400, 100)).toEqual({ tokens: 500, usd: 1 });
     });
   });

@@ -24,10 +24,10 @@ onEachDatabase((database) => {
       const conversation = { agent: agent.name, roomId: room };
       await wake(database(), conversation);
       await agents.setPaused(agent.name, true);
-      expect(await turns().waiting(agent.name)).toEqual([]);
+      expect(await turns().findWaiting(agent.name)).toEqual([]);
       expect(await turns().claim(conversation, 4)).toBe("busy");
       await agents.setPaused(agent.name, false);
-      expect(await turns().waiting(agent.name)).toEqual([conversation]);
+      expect(await turns().findWaiting(agent.name)).toEqual([conversation]);
       expect(await turns().claim(conversation, 4)).toMatchObject({ agent: agent.name });
       expect(await agents.atWork(agent.name)).toEqual([conversation]);
     });

@@ -402,7 +402,7 @@ onEachDatabase((database) => {
       const seen = async () => {
         const { ephemeris, todos, desk } = await lookAt(agent, roomId);
         const audience = await audienceOf(roomId, agent.owner);
-        const operations = await new Operations(database()).last({ agent: agent.name, roomId }, 50);
+        const operations = await new Operations(database()).newest({ agent: agent.name, roomId }, 50);
         const allowed = await Promise.all(
           operations.map(({ sources, place }) =>
             new History(database()).mayReadAll(audience, [...sources, roomId], agent.owner, place),

@@ -38,7 +38,7 @@ onEachDatabase((database) => {
   it("a file waits from the routing of its event on, and is given to one alone", async () => {
     const { eventId, roomId, sender } = await withFile();
     expect(await mediaOf(eventId)).toEqual({ state: "pending" });
-    expect(await media.waiting([eventId])).toBe(true);
+    expect(await media.areWaiting([eventId])).toBe(true);
     const taken = await Promise.all([media.take(), media.take(), media.take()]);
     const given = { eventId, roomId, sender, type: "m.room.message", content, attempts: 1 };
     expect(taken.filter((one) => one !== undefined)).toEqual([given]);
@@ -52,9 +52,9 @@ onEachDatabase((database) => {
   it("a file that is put back is given again, and its attempts are counted", async () => {
     const { eventId } = await withFile();
     await media.take();
-    await media.again(eventId, 60_000);
+    await media.putBack(eventId, 60_000);
     expect(await media.take()).toBeUndefined();
-    await media.again(eventId, 0);
+    await media.putBack(eventId, 0);
     expect(await media.take()).toMatchObject({ eventId, attempts: 2 });
   });
 
@@ -63,7 +63,7 @@ onEachDatabase((database) => {
     await media.settle(eventId, kept);
     await media.settle(eventId, { state: "missing", reason: "again" });
     expect(await mediaOf(eventId)).toEqual(kept);
-    expect(await media.waiting([eventId])).toBe(false);
+    expect(await media.areWaiting([eventId])).toBe(false);
     expect(await media.take()).toBeUndefined();
   });
 

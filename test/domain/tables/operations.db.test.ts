@@ -14,7 +14,7 @@ onEachDatabase((database) => {
     agent: (await addAgent(database())).name,
     roomId: newRoom(),
   });
-  const withKey = async (key: string) => (await operations().last(undefined, 50)).find((one) => one.key === key);
+  const withKey = async (key: string) => (await operations().newest(undefined, 50)).find((one) => one.key === key);
   const claim = async (conversation: Conversation, most = 4): Promise<ClaimedTurn> => {
     const turn = await turns().claim(conversation, most);
     if (typeof turn === "string") throw new Error(`the conversation is ${turn}`);
@@ -125,7 +125,7 @@ onEachDatabase((database) => {
       const { parked, expiresAt } = await operations().reserve(conversation);
       expect(parked).toBe(1);
       expect(Math.round((expiresAt.getTime() - Date.now()) / 3_600_000)).toBe(24);
-      expect(await turns().waiting(conversation.agent)).toEqual([]);
+      expect(await turns().findWaiting(conversation.agent)).toEqual([]);
       expect(await turns().claim(conversation, 4)).toBe("idle");
     });
 
@@ -155,7 +155,7 @@ onEachDatabase((database) => {
       expect(both.filter((one) => one !== undefined)).toEqual([conversation]);
       expect(await operations().decide(id, "approved", by)).toBeUndefined();
       expect(await stateOf(turn)).toBe("ready");
-      expect(await turns().waiting(conversation.agent)).toEqual([conversation]);
+      expect(await turns().findWaiting(conversation.agent)).toEqual([conversation]);
     });
 
     it("sends what it says only if it counts", async () => {
@@ -215,7 +215,7 @@ onEachDatabase((database) => {
       const { conversation, id, turn } = await asked();
       await new Agents(database()).setPaused(conversation.agent, true);
       await operations().decide(id, "approved", by);
-      expect(await turns().waiting(conversation.agent)).toEqual([]);
+      expect(await turns().findWaiting(conversation.agent)).toEqual([]);
       expect(await turns().claim(conversation, 4)).toBe("busy");
       expect(await stateOf(turn)).toBe("ready");
     });
@@ -259,10 +259,10 @@ onEachDatabase((database) => {
       keys.push(operation.key);
       await turns().commit(turn, { n, name: "call x", result: {}, operations: [operation] });
     }
-    expect((await operations().last(conversation, 3)).map(({ key }) => key)).toEqual(keys.slice(1));
-    expect((await operations().last(undefined, 1)).map(({ key }) => key)).toEqual(keys.slice(3));
+    expect((await operations().newest(conversation, 3)).map(({ key }) => key)).toEqual(keys.slice(1));
+    expect((await operations().newest(undefined, 1)).map(({ key }) => key)).toEqual(keys.slice(3));
     expect(
-      await operations().last({ ...conversation, agent: (await addAgent(database(), newUser())).name }, 9),
+      await operations().newest({ ...conversation, agent: (await addAgent(database(), newUser())).name }, 9),
     ).toEqual([]);
   });
 });

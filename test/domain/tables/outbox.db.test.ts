@@ -40,15 +40,15 @@ onEachDatabase((database) => {
     const { roomId, first, second } = await related();
     await outbox().sent([{ key: first.key, eventId: "$card" as EventId }]);
     expect(await outbox().eventOf(newRoom(), first.key)).toBeUndefined();
-    await outbox().failed(second, { error: "refused" });
+    await outbox().giveUp(second, { error: "refused" });
     expect(await outbox().eventOf(roomId, second.key)).toBeUndefined();
   });
 
   it("what is given up is followed by what people are told, once", async () => {
     const { roomId, second } = await related();
     const notice = draft(roomId);
-    await outbox().failed(second, { error: "refused", notice: [notice] });
-    await outbox().failed(second, { error: "refused", notice: [draft(roomId)] });
+    await outbox().giveUp(second, { error: "refused", notice: [notice] });
+    await outbox().giveUp(second, { error: "refused", notice: [draft(roomId)] });
     expect((await outbox().take(roomId, 10)).map(({ key }) => key)).toContain(notice.key);
     expect(await outbox().take(roomId, 10)).toHaveLength(2);
   });

@@ -89,7 +89,7 @@ onEachDatabase((database) => {
       const turn = await open(conversation);
       const taken = await turnsOf().absorb(turn, { more: true });
       expect(taken.map(({ eventId }) => eventId)).toEqual(events.slice(0, 10));
-      expect(await turnsOf().waiting(conversation.agent)).toEqual([conversation]);
+      expect(await turnsOf().findWaiting(conversation.agent)).toEqual([conversation]);
     });
 
     it("finds nothing to do where all wakes are taken and no turn is open", async () => {
@@ -103,7 +103,7 @@ onEachDatabase((database) => {
       const other = { ...conversation, roomId: newRoom() };
       await wake(database(), other);
       expect(await turnsOf().claim(other, 1)).toBe("busy");
-      expect(await turnsOf().waiting(conversation.agent)).toEqual([other]);
+      expect(await turnsOf().findWaiting(conversation.agent)).toEqual([other]);
       await turnsOf().close(turn, "failed", "test");
       expect(await turnsOf().claim(other, 1)).toMatchObject({ number: turn.number + 1 });
     });
@@ -162,14 +162,14 @@ onEachDatabase((database) => {
       for (let i = 0; i < 11; i++) await wake(database(), conversation);
       expect(await turnsOf().absorb(turn, { more: true })).toHaveLength(10);
       expect(await turnsOf().absorb(turn, { more: true })).toHaveLength(10);
-      expect(await turnsOf().waiting(conversation.agent)).toEqual([conversation]);
+      expect(await turnsOf().findWaiting(conversation.agent)).toEqual([conversation]);
     });
 
     it("leaves what has come since where a finished step is only read again", async () => {
       const { conversation, turn } = await opened();
       await wake(database(), conversation);
       expect(await turnsOf().absorb(turn, { more: false })).toHaveLength(1);
-      expect(await turnsOf().waiting(conversation.agent)).toEqual([conversation]);
+      expect(await turnsOf().findWaiting(conversation.agent)).toEqual([conversation]);
     });
 
     it("makes the turn work also for those whose events it takes", async () => {
@@ -185,7 +185,7 @@ onEachDatabase((database) => {
       await open(conversation);
       await wake(database(), conversation);
       expect(await turnsOf().absorb(turn, { more: true })).toHaveLength(1);
-      expect(await turnsOf().waiting(conversation.agent)).toEqual([conversation]);
+      expect(await turnsOf().findWaiting(conversation.agent)).toEqual([conversation]);
     });
 
     it("leaves other conversations of the agent alone", async () => {

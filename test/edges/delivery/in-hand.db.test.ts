@@ -29,7 +29,7 @@ onEachDatabase((database) => {
   it("what has no echo within a second is written as sent, what has is not, and what is being sent is neither", async () => {
     const { roomId, keys, clock, inHand, events } = await sending(3);
     const [late = "", echoed = "", unsent = ""] = keys;
-    inHand.settled(echoed);
+    inHand.forget(echoed);
     for (const [index, key] of [late, echoed].entries()) inHand.sent(key, eventIds[index] as EventId);
     expect(inHand.sentIn(roomId)).toEqual([late]);
     expect(keys.map((key) => inHand.has(key))).toEqual([true, false, true]);

@@ -14,9 +14,9 @@ let told: string[];
 beforeEach(() => {
   clock = fixedClock({ instantBelow: 0 });
   told = [];
-  const homeserver: Pick<MatrixClient, "typing" | "botUserId"> = {
+  const homeserver: Pick<MatrixClient, "setTyping" | "botUserId"> = {
     botUserId: "@clevernet:test" as UserId,
-    typing: async ({ userId }, roomId, ms) => void told.push(`${userId} ${roomId} ${ms}`),
+    setTyping: async ({ userId }, roomId, ms) => void told.push(`${userId} ${roomId} ${ms}`),
   };
   typing = new Typing(homeserver as MatrixClient, clock);
 });

@@ -263,7 +263,7 @@ describe("rehearsal model, by a command to delegate", () => {
   };
   const commanded = async (body: string): Promise<World> => {
     const origin = { agent: makeAgent("helper"), chain: "$event", key: "key", requesters: [you], roomId };
-    const { wakes } = await wakeToDelegate({ called: async () => ({}) } as never, origin, "clerk", at);
+    const { wakes } = await wakeToDelegate({ byName: async () => ({}) } as never, origin, "clerk", at);
     const note = wakes?.[0]?.note ?? "";
     return { ...newEvents(said(body)), turn: { id: 1, reason: "manual", at, entries: [parse(note)] } };
   };

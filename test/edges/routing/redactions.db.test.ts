@@ -93,7 +93,7 @@ onEachDatabase((database) => {
       );
       expect(third).toBe(render(functionResult("fc1.1", systemEvent(at, blank))));
       expect(last).toBe(render(said[3] ?? thought(at, "")));
-      const [row] = await new Operations(database()).last({ agent: agent.name, roomId }, 1);
+      const [row] = await new Operations(database()).newest({ agent: agent.name, roomId }, 1);
       expect(row).toMatchObject({ summary: blank, result: blank, error: blank });
       expect(row?.input).toEqual({ path: "a.md", content: blank, deep: [null, 1] });
       const [step] = await database().sql`select result from steps where turn_id = ${turn.id}`;

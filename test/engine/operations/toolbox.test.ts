@@ -38,11 +38,11 @@ it("tells the model nothing that the guide says for all functions, or that a ref
 });
 
 it("finds a tool by its name with suffix", () => {
-  expect(toolbox.called(agent, "Zebra_k3f9")).toBe(zebra);
+  expect(toolbox.byName(agent, "Zebra_k3f9")).toBe(zebra);
 });
 
 it.each(["Zebra", "Zebra_xxxx", "Spider_k3f9", "", "zebra_k3f9"])("names all functions to who calls %j", (name) => {
-  expect(() => toolbox.called(agent, name)).toThrow(
+  expect(() => toolbox.byName(agent, name)).toThrow(
     new UserError(`There is no function ${name}. Functions: Ant_k3f9, Zebra_k3f9`),
   );
 });

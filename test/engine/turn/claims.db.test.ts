@@ -123,8 +123,8 @@ describe.skipIf(postgresMissing)("turns that several processes claim", () => {
       expect(await two.claim(conversation, 32)).toBe("idle");
       await wake(database, conversation);
       expect(await two.claim(conversation, 32)).toBe("elsewhere");
-      expect(await two.waiting(conversation.agent)).toEqual([]);
-      expect(await one.waiting(conversation.agent)).toEqual([conversation]);
+      expect(await two.findWaiting(conversation.agent)).toEqual([]);
+      expect(await one.findWaiting(conversation.agent)).toEqual([conversation]);
       expect(await two.open(conversation)).toMatchObject([{ runner: one.session, epoch: 1 }]);
       if (isTurn(turn)) await one.close(turn, "cancelled", "enough");
       expect(await two.claim(conversation, 32)).toMatchObject({ epoch: 1 });
@@ -138,9 +138,9 @@ describe.skipIf(postgresMissing)("turns that several processes claim", () => {
       await wake(database, conversation);
       expect(await dead.claim(conversation, 32)).toMatchObject({ epoch: 1 });
       expect(await one.claim(conversation, 32)).toBe("idle");
-      expect(await one.waiting(conversation.agent)).toEqual([]);
+      expect(await one.findWaiting(conversation.agent)).toEqual([]);
       await database.sql`update processes set until = now() - interval '1 ms' where name = 'dead'`;
-      expect(await one.waiting(conversation.agent)).toEqual([conversation]);
+      expect(await one.findWaiting(conversation.agent)).toEqual([conversation]);
       const claims = await Promise.all(both.map((turns) => turns.claim(conversation, 32)));
       expect(claims.filter(isTurn)).toMatchObject([{ epoch: 2, wakes: null }]);
       expect(claims).toContain("idle");

@@ -492,7 +492,7 @@ onEachDatabase((database) => {
     script("", handTo("one"), answer);
     script("one", (request) => ["A secret thought.", { call: toolName(request, "Again") }], "One is done.");
     await run();
-    const told = (await mind().history.untold(agent.name, 100)).filter(({ subAgent }) => subAgent === "one");
+    const told = (await mind().history.findUntold(agent.name, 100)).filter(({ subAgent }) => subAgent === "one");
     expect(told.map(({ entry }) => /^<(\w+)/.exec(entry)?.[1])).toEqual([
       "thought",
       "functionCall",

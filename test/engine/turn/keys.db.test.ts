@@ -39,7 +39,7 @@ onEachDatabase((database) => {
   it("a profile that an agent had before is told again", async () => {
     const { name } = await addAgent(database());
     const directory = new AgentDirectory(database(), systemClock, silentLog, { onChanged() {}, onRefused() {} });
-    await directory.table.registered(name);
+    await directory.table.markRegistered(name);
     const told = async () =>
       (
         await database().sql<{ name: string }[]>`

@@ -337,7 +337,7 @@ onEachDatabase((database) => {
       return speak(secret)(request);
     }, speak("hello"));
     await work();
-    const shown = await new Turns(database(), newKey()).shown(conversation(), undefined);
+    const shown = await new Turns(database(), newKey()).findTurn(conversation(), undefined);
     expect(shown?.sources).toEqual(expect.arrayContaining([here, office]));
     const entries = await database().sql<{ entry: string; sources: string[] }[]>`
       select entry, sources from ephemeris where user_id = ${agent.userId} and entry like '%4711%'`;

@@ -90,7 +90,7 @@ onEachDatabase((database) => {
   };
   /** The newest that is no answer. */
   const theOperation = async (): Promise<Operation> => {
-    const found = (await operations().last(conversation, 10)).findLast(({ tool }) => tool !== "SendMessage");
+    const found = (await operations().newest(conversation, 10)).findLast(({ tool }) => tool !== "SendMessage");
     if (!found) throw new Error("there is no operation");
     return found;
   };
@@ -142,7 +142,7 @@ onEachDatabase((database) => {
     await ask("Once");
     expect(await decide("approved")).toEqual(conversation);
     expect(await turnStates()).toEqual(["ready"]);
-    expect(await turns().waiting(conversation.agent)).toEqual([conversation]);
+    expect(await turns().findWaiting(conversation.agent)).toEqual([conversation]);
     await newProcess().runner.run(conversation);
     expect(await turnStates()).toEqual(["done"]);
     expect(runs).toHaveLength(1);
@@ -199,7 +199,7 @@ onEachDatabase((database) => {
     await newProcess().runner.run(conversation);
     expect(runs).toEqual([]);
     expect(await turnStates()).toEqual(["parked"]);
-    expect(await operations().last(conversation, 10)).toMatchObject([
+    expect(await operations().newest(conversation, 10)).toMatchObject([
       { state: "refused", input: { path: "a" }, decision: "approved" },
       { state: "asked", input: { path: "b" }, decision: null },
     ]);
@@ -311,7 +311,7 @@ onEachDatabase((database) => {
       await newProcess().runner.run(conversation);
       expect(lastRequest()).toContain("rather b");
       expect(lastRequest()).toContain("was edited or taken back meanwhile");
-      expect(await operations().last(conversation, 10)).toMatchObject([
+      expect(await operations().newest(conversation, 10)).toMatchObject([
         { state: "refused", input: { path: "a" } },
         { state: "asked", input: { path: "b" } },
       ]);
@@ -326,7 +326,7 @@ onEachDatabase((database) => {
       });
       await newProcess().runner.run(conversation);
       expect(await turnStates()).toEqual(["done"]);
-      expect((await operations().last(conversation, 10)).map(({ state }) => state)).toEqual([
+      expect((await operations().newest(conversation, 10)).map(({ state }) => state)).toEqual([
         "refused",
         "refused",
         "done",

@@ -102,7 +102,7 @@ onEachDatabase((database) => {
     );
   };
   const operations = async () => {
-    const found = await new Operations(database()).last(conversation, 20);
+    const found = await new Operations(database()).newest(conversation, 20);
     return found.flatMap(({ tool, summary, state }) => (tool === "SendMessage" ? [] : `${tool} ${summary}: ${state}`));
   };
   const journal = async () => {
@@ -155,7 +155,7 @@ onEachDatabase((database) => {
     };
     await newProcess().runner.run(conversation);
     expect([...contexts.values()].map(({ taint }) => taint)).toEqual([[], []]);
-    const [asked] = (await new Operations(database()).last(conversation, 20)).filter(({ tool }) => tool === "Remove");
+    const [asked] = (await new Operations(database()).newest(conversation, 20)).filter(({ tool }) => tool === "Remove");
     expect(asked).toMatchObject({ state: "asked", taint: ["agents:/a", "agents:/b"] });
     expect(asked?.sources).toContain(own);
   });
@@ -163,7 +163,7 @@ onEachDatabase((database) => {
   it("numbers of operations stand beside calls and results", async () => {
     script("Look a", "Nothing b", "Make c");
     await newProcess().runner.run(conversation);
-    const numbers = (await new Operations(database()).last(conversation, 20)).map(({ id }) => String(id));
+    const numbers = (await new Operations(database()).newest(conversation, 20)).map(({ id }) => String(id));
     const [entries] = await database().sql<{ text: string }[]>`
       select string_agg(entry, ' ' order by e.n, part) as text from ephemeris e join turns t on t.id = e.turn_id
       where t.agent = ${conversation.agent}`;
@@ -248,7 +248,7 @@ onEachDatabase((database) => {
     await newProcess().runner.run(conversation);
     expect(await operations()).toEqual(["Look a: asked"]);
     const decide = async (index: number) => {
-      const all = await new Operations(database()).last(conversation, 20);
+      const all = await new Operations(database()).newest(conversation, 20);
       await new Operations(database()).decide(all[index]?.id ?? 0, "approved", { userId: person });
     };
     await decide(0);

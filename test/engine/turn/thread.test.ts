@@ -43,8 +43,8 @@ const completion = (reasoningDetails: Completion["reasoningDetails"] = []): Comp
 const begun = (fields: object = {}) => {
   const thread = new Thread(parseAgentSettings(fields, "test"));
   const first = thread.next(0, sight(), []);
-  thread.answered(completion(), thread.unique([call], 0));
-  thread.returned(call.id, functionResult("fc1.1", "seen"));
+  thread.addAnswer(completion(), thread.unique([call], 0));
+  thread.addResult(call.id, functionResult("fc1.1", "seen"));
   return { thread, first };
 };
 
@@ -61,7 +61,7 @@ describe("the steps of a turn", () => {
     const thread = new Thread(parseAgentSettings({}, "test"));
     thread.next(0, sight(), []);
     const details = [{ type: "reasoning.text", text: "hm", signature: "s" }];
-    thread.answered(completion(details), [call]);
+    thread.addAnswer(completion(details), [call]);
     expect(thread.next(1, sight(), []).messages.at(-1)).toMatchObject({ reasoningDetails: details });
   });
 
@@ -111,7 +111,7 @@ describe("the steps of a turn", () => {
 
   it("begin with a new render where no more fits", () => {
     const { thread } = begun({ approxContextCharsMax: 8_000 });
-    for (let n = 0; n < 5; n++) thread.returned("call_0", functionResult(`fc1.${n}`, "x".repeat(5_000)));
+    for (let n = 0; n < 5; n++) thread.addResult("call_0", functionResult(`fc1.${n}`, "x".repeat(5_000)));
     const { messages } = thread.next(7, sight({ world: { charsMax: 8_000 } }), []);
     expect(messages.map(({ role }) => role)).toEqual(["system", "user"]);
   });
@@ -119,7 +119,7 @@ describe("the steps of a turn", () => {
   it("begin with a new render where the reasoning that is given back does not fit", () => {
     const thread = new Thread(parseAgentSettings({ approxContextCharsMax: 8_000 }, "test"));
     thread.next(0, sight({ world: { charsMax: 8_000 } }), []);
-    thread.answered(completion([{ type: "reasoning.encrypted", data: "x".repeat(8_000) }]), [call]);
+    thread.addAnswer(completion([{ type: "reasoning.encrypted", data: "x".repeat(8_000) }]), [call]);
     const { messages } = thread.next(1, sight({ world: { charsMax: 8_000 } }), []);
     expect(messages.map(({ role }) => role)).toEqual(["system", "user"]);
   });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { hasty } from "../../../src/adapters/database/connection.ts";
-import { type DatabaseFailure, failureOf, translated } from "../../../src/adapters/database/failure.ts";
+import { withoutPatience } from "../../../src/adapters/database/connection.ts";
+import { type DatabaseFailure, failureOf, translate } from "../../../src/adapters/database/failure.ts";
 import { nobodyElse } from "../../../src/adapters/database/notify.ts";
 import { systemClock } from "../../../src/base/lib/clock.ts";
 import { RetryError, UserError } from "../../../src/base/lib/errors.ts";
@@ -30,7 +30,7 @@ describe("an error of the database", () => {
     "%s: %s",
     (failure, code) => {
       expect(failureOf(of(code))).toBe(failure);
-      const error = translated(of(code));
+      const error = translate(of(code));
       if (failure === "bug") expect(error).toMatchObject({ code, message: "why" });
       else expect(error).toMatchObject({ name: failure === "input" ? "UserError" : "RetryError", cause: { code } });
     },
@@ -49,7 +49,7 @@ onEachDatabase((database) => {
     expect(await written).toEqual([{ done: "done" }]);
     expect(tries).toBe(4);
     expect(await isWell()).toBe(true);
-    const error = await hasty(database())
+    const error = await withoutPatience(database())
       .run((now) => now`select refuse()`)
       .catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(RetryError);
