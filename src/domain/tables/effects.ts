@@ -116,7 +116,7 @@ export async function settle(database: Database, event: StoredEvent, effects: Ef
     const parts = [
       sql`routed as (
         update events set routed_at = now(), shown = ${shownChars !== undefined},
-          number = case when ${shownChars !== undefined} then last_number(${event.roomId}) + 1 end,
+          number = case when ${shownChars !== undefined} then (select last_number(${event.roomId})) + 1 end,
           media = ${media ? sql.json(media as unknown as Json) : null}::jsonb,
           media_after = case when ${media?.state === "pending"} then now() end${
             unsealed

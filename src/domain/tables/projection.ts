@@ -115,7 +115,7 @@ export async function settleProjections(
   await database.run(
     (sql) => sql`
       with routed as (
-        update events e set routed_at = now(), shown = g.shown, number = last_number(${roomId}) + g.next
+        update events e set routed_at = now(), shown = g.shown, number = (select last_number(${roomId})) + g.next
         from jsonb_to_recordset(${sql.json(routed)}) as g(seq bigint, shown boolean, next bigint)
         where e.seq = g.seq and e.routed_at is null returning e.seq, e.received_at
       )${insertProjections(sql, roomId, projected, "routed")}

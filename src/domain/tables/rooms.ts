@@ -181,7 +181,7 @@ export class Rooms {
       (sql) => sql`
         with told as (
           update events e set routed_at = now(), shown = replaces is null,
-            number = case when replaces is null then last_number(${roomId}) + o.next end
+            number = case when replaces is null then (select last_number(${roomId})) + o.next end
           from (
             select seq, row_number() over (order by replaces is not null, position, seq) as next from events
             where event_id = any (${[...eventIds]}) and source = 'history' and routed_at is null

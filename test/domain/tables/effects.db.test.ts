@@ -23,7 +23,7 @@ onEachDatabase((database) => {
   const stateOf = async (roomId: RoomId) => {
     const { sql } = database();
     const [events, rooms, members, state, wakes, outbox] = await Promise.all([
-      sql`select event_id, shown, routed_at, received_at from events where room_id = ${roomId} order by seq`,
+      sql`select event_id, number, shown, routed_at, received_at from events where room_id = ${roomId} order by seq`,
       sql`select * from rooms where room_id = ${roomId}`,
       sql`select * from members where room_id = ${roomId}`,
       sql`select * from room_state where room_id = ${roomId}`,
@@ -83,6 +83,15 @@ onEachDatabase((database) => {
     expect(state.wakes).toHaveLength(1);
     expect(state.outbox).toHaveLength(1);
     expect(state.rooms).toMatchObject([{ shown_events: 1 }]);
+  });
+
+  it("numbers events that are settled at the same time one after the other", async () => {
+    const roomId = newRoom();
+    const events = await Promise.all(Array.from({ length: 20 }, () => storeEvent(database(), { roomId })));
+    await Promise.all(events.map((event) => settle(database(), event, { shownChars: 1 })));
+    const { events: settled } = await stateOf(roomId);
+    const numbers = settled.map(({ number }) => Number(number)).toSorted((one, other) => one - other);
+    expect(numbers).toEqual(events.map((_, index) => index + 1));
   });
 
   it("does not show an event that has no place in history", async () => {
