@@ -2,7 +2,7 @@ import type { Leases } from "../../adapters/database/leases.ts";
 import { HomeserverError, type MatrixClient } from "../../adapters/matrix/client.ts";
 import { readAfter, readEnd, readMissed, type Swept, type SweptRoom } from "../../adapters/matrix/sweep.ts";
 import type { Clock } from "../../base/lib/clock.ts";
-import { messageOf, UserError } from "../../base/lib/errors.ts";
+import { messageOf, RetryError, UserError } from "../../base/lib/errors.ts";
 import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import type { Agent, AgentDirectory } from "../../domain/agents/agent.ts";
@@ -69,7 +69,7 @@ export class Reconciler {
   }
 
   async stop(): Promise<void> {
-    this.#stopped.abort();
+    this.#stopped.abort(new RetryError("the process ends"));
     await this.#running;
     await this.#next;
   }

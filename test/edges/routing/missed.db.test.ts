@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { HomeserverError } from "../../../src/adapters/matrix/client.ts";
 import { systemClock } from "../../../src/base/lib/clock.ts";
+import { RetryError } from "../../../src/base/lib/errors.ts";
 import type { EventId, RoomId, UserId } from "../../../src/base/lib/ids.ts";
 import { silentLog } from "../../../src/base/lib/log.ts";
 import { AgentDirectory } from "../../../src/domain/agents/agent.ts";
@@ -147,6 +148,14 @@ onEachDatabase((database) => {
     homeserver.add(20);
     await sweep();
     expect(await known()).toEqual(homeserver.events);
+  });
+
+  it("what the end of the process interrupts is to be read again: nothing has failed", async () => {
+    const { agent, homeserver, roomId, reconciler } = await scene();
+    homeserver.add(300);
+    const read = expect(reconciler.readMissed(agent.userId, roomId)).rejects.toThrow(RetryError);
+    await reconciler.stop();
+    await read;
   });
 
   it("what was before the agent came is not stored", async () => {
