@@ -13,6 +13,8 @@ interface DoorbellParts {
   readonly serverName: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** The homeserver pushes. */
+  readonly onAnswered: () => void;
 }
 
 const eventType = "org.clevernet.doorbell";
@@ -31,11 +33,12 @@ export class Doorbell {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #serverName: string;
+  readonly #onAnswered: () => void;
   readonly #stopped = new AbortController();
   #heard = Promise.withResolvers<void>();
   #ringing = false;
 
-  constructor({ client, sole, notifier, serverName, clock, log }: DoorbellParts) {
+  constructor({ client, sole, notifier, serverName, clock, log, onAnswered }: DoorbellParts) {
     this.#client = client;
     this.#sole = sole;
     this.#notifier = notifier;
@@ -43,6 +46,7 @@ export class Doorbell {
     this.#clock = clock;
     this.#log = log;
     this.#serverName = serverName;
+    this.#onAnswered = onAnswered;
   }
 
   stop(): void {
@@ -68,7 +72,10 @@ export class Doorbell {
         () => false,
         () => true,
       );
-      if (await Promise.race([this.#heard.promise.then(() => true), tooLong])) break;
+      if (await Promise.race([this.#heard.promise.then(() => true), tooLong])) {
+        this.#onAnswered();
+        break;
+      }
       this.#log.warn("the homeserver does not push yet; it is asked again");
     }
     this.#ringing = false;

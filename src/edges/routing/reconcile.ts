@@ -19,6 +19,8 @@ import { readOnce } from "./read-once.ts";
 const everyMs = 15 * 60_000;
 /** A sweep that failed is made again after this. */
 const againAfterMs = 30_000;
+/** Time from the homeserver's first push after its return to one more sweep. */
+const onceMoreAfterMs = 15_000;
 /** Events of a room that are held in memory: a longer stretch is stored in parts. */
 const eventsAtOnce = 3_000;
 /** Agents are swept one after the other with this pause, so that the homeserver has time for people. */
@@ -98,6 +100,14 @@ export class Reconciler {
     return this.#running;
   }
 
+  /**
+   * Sweeps once more a little after the homeserver pushes again. Synapse may keep back what it wrote down in the moment
+   * in which it saw that we are there, until it misses us the next time.
+   */
+  sweepOnceMore(): void {
+    this.#sweepAfter(onceMoreAfterMs);
+  }
+
   async #repeat(): Promise<void> {
     try {
       for (;;) {
@@ -129,14 +139,18 @@ export class Reconciler {
     } catch (error) {
       if (this.#stopped.signal.aborted) return;
       log.warn(`the sweep failed and is made again in ${againAfterMs / 1_000} s: ${messageOf(error)}`);
-      this.#waiting ??= clock.sleep(againAfterMs, this.#stopped.signal).then(
-        () => {
-          this.#waiting = undefined;
-          void this.sweep();
-        },
-        () => {},
-      );
+      this.#sweepAfter(againAfterMs);
     }
+  }
+
+  #sweepAfter(ms: number): void {
+    this.#waiting ??= this.#parts.clock.sleep(ms, this.#stopped.signal).then(
+      () => {
+        this.#waiting = undefined;
+        void this.sweep();
+      },
+      () => {},
+    );
   }
 
   /** Of rooms that we were in before we kept their rules for joining: until they are read, these count as open. */

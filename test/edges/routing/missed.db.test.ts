@@ -61,13 +61,14 @@ class Timeline {
 
 onEachDatabase((database) => {
   /** A room that an agent is in and has been swept in; what is pushed there, and what is stored of it, in order. */
-  const scene = async () => {
+  const scene = async (clock = systemClock) => {
     const roomId = newRoom();
     const agent = await addAgent(database());
     await setMember(database(), roomId, agent.userId, "join");
     const homeserver = new Timeline(roomId);
     const events = new Events(database());
     const directory = new AgentDirectory(database(), systemClock, silentLog, { onChanged() {}, onRefused() {} });
+    await directory.table.markRegistered(agent.name);
     const stored: string[] = [];
     const reconciler = new Reconciler({
       client: homeserver,
@@ -76,8 +77,9 @@ onEachDatabase((database) => {
       rooms: new Rooms(database()),
       joinRules: new JoinRules(database()),
       maySweep: async () => true,
-      clock: systemClock,
+      clock,
       log: silentLog,
+      leases: { holds: (id: string) => id === agent.userId },
       onStored: (rooms: readonly RoomId[]) => stored.push(...rooms),
       onFound() {},
     } as unknown as ReconcilerParts);
@@ -148,6 +150,18 @@ onEachDatabase((database) => {
     homeserver.add(20);
     await sweep();
     expect(await known()).toEqual(homeserver.events);
+  });
+
+  it("what is kept back after the homeserver's return is found by one more sweep", async () => {
+    const waits: number[] = [];
+    const clock = { ...systemClock, sleep: async (ms: number) => void waits.push(ms) };
+    const { homeserver, known, reconciler } = await scene(clock);
+    homeserver.add(2);
+    reconciler.sweepOnceMore();
+    reconciler.sweepOnceMore();
+    await expect.poll(known).toEqual(homeserver.events);
+    await reconciler.stop();
+    expect(waits.filter((ms) => ms === 15_000)).toHaveLength(1);
   });
 
   it("what the end of the process interrupts is to be read again: nothing has failed", async () => {
