@@ -35,7 +35,7 @@ export type Step =
   | { status: number; error?: string; headers?: Record<string, string>; body?: string };
 
 type Steps = Step | Iterable<Step> | AsyncIterable<Step>;
-/** What a rule answers: steps, or a function of the request that makes them. Generators may await anything. */
+/** Answer of a rule: steps, or a function of the request that makes them. Generators may await anything. */
 export type Reply = Steps | ((request: ModelRequest) => Steps | Promise<Steps>);
 /**
  * Text or pattern to be found in what others have newly said in the conversation's room (in a request without a chat
@@ -56,7 +56,7 @@ export const userText = ({ body }: ModelRequest): string =>
     .map(({ content }) => content)
     .join("\n\n");
 
-/** What others have newly said in the room of the conversation, oldest first. */
+/** New messages of others in the room of the conversation, oldest first. */
 export const newMessages = (request: ModelRequest): readonly NewMessage[] =>
   readView(request.body.messages)?.newMessages ?? [];
 

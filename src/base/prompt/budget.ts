@@ -11,7 +11,7 @@
  * 4. `past`: other rooms, and what happened before. It gets what no tier before it needs, so nothing above ever gives way
  *    to it. The log of the layout `cacheable` is the last of it: the rest has up to half of what both may take.
  *
- * What `past` leaves goes to `work`. Within a tier each part is guaranteed its share; what a part does not need of it
+ * Characters that `past` leaves go to `work`. Within a tier each part is guaranteed its share; what a part does not need of it
  * goes to the first that needs more. A part that gets less than it wants says so in the render.
  */
 const tiers = {

@@ -3,7 +3,7 @@ import type { CallUnderWay } from "./metered-model.ts";
 
 export const thousands = new Intl.NumberFormat("en");
 
-/** What a step's call has cost, and what each message had of it. */
+/** Says how much a step's call has cost, and how much of that each message. */
 export function stepSpendingText(spending: StepSpending): string {
   const { promptTokens, cachedTokens, completionTokens, costUsd, estimated, model, shares } = spending;
   const about = estimated ? "about " : "";

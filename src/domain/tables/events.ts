@@ -162,7 +162,7 @@ export class Events {
     return row?.position ?? undefined;
   }
 
-  /** Whether `agent` has answered somebody's later message in the room, or has answered in a way unknown here. */
+  /** True if `agent` has answered somebody's later message in the room, or has answered in a way unknown here. */
   async answeredLater(agent: Speaker, event: StoredEvent): Promise<boolean> {
     const { roomId, sender } = event;
     const rows = await this.#database.run(
@@ -175,7 +175,7 @@ export class Events {
     return rows.length > 0 || this.answeredUnknown(agent, event);
   }
 
-  /** Whether `agent` has answered the event in a way that this database does not remember: it is an older copy that goes on. */
+  /** True if `agent` has answered the event, and this database does not know it: an older copy was restored. */
   async answeredUnknown(
     { userId }: Pick<Speaker, "userId">,
     event: Pick<StoredEvent, "position" | "roomId">,

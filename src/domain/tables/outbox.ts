@@ -38,7 +38,7 @@ interface GivenUp {
   readonly error: string;
   /** Entry for the agent's ephemeris. */
   readonly told?: string;
-  /** What people are told instead. */
+  /** Messages to people that are sent instead. */
   readonly notice?: readonly OutboxDraft[];
   /** A question may be put elsewhere; otherwise what it asked for is refused. */
   readonly elsewhere?: boolean;

@@ -19,7 +19,7 @@ interface StepUsage extends CallUsage {
   /** Length of what was sent, and of its beginning that was the same in the conversation's previous call. */
   readonly promptChars?: number;
   readonly prefixChars?: number;
-  /** What each message had of the prompt's tokens. */
+  /** Share of each message in the prompt's tokens. */
   readonly shares?: readonly Share[];
   /** Key under which the reservation of the call is settled. */
   readonly reservation: string | undefined;

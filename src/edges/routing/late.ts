@@ -30,7 +30,7 @@ export class Latecomers {
     this.#startedAt = parts.clock.now().getTime();
   }
 
-  /** Whether an event is history: it was said before the agent came, or before something that it has said since. */
+  /** True if an event is history: it was said before the agent came, or before something that the agent has said since. */
   async comesTooLate(event: StoredEvent, agent: Pick<Agent, "name" | "userId">, room: RoomContext): Promise<boolean> {
     const { events } = this.#parts;
     if (event.source === "sweep") {

@@ -51,7 +51,7 @@ export class Approvals {
         `Operation ${operation.id} can only be denied: its input is too long to be shown, so that nobody has seen all of it.`,
       );
     }
-    // What was approved is told when it is done: a client without edits shows each of them as a message.
+    // An approved operation edits its card when it is done, not now: a client without edits shows each edit as a message.
     const edit = approved ? [] : this.#edit(operation, { state: "denied", by, because });
     const woken = await operations.decide(operation.id, decision, { userId: by, because }, edit);
     if (!woken) throw new UserError(whatBecame((await operations.find(operation.id)) ?? operation));

@@ -19,7 +19,7 @@ interface Reading {
   readonly open: ReadonlySet<RoomId>;
   /** Events that stand as new in this turn: they come to the log with the next. */
   readonly fresh: ReadonlySet<EventId>;
-  /** What has arrived since then comes to the log later: behind the new events. */
+  /** Items that have arrived since then come to the log later: behind the new events. */
   readonly until: Date | undefined;
 }
 
@@ -85,7 +85,7 @@ const commandLine = memoEach((entry: LogEntry, prefix: string): LogEntry => {
   return isCommand ? firstLine(entry) : entry;
 });
 
-/** What a call has sent stands in the call: of its result, that it was sent. */
+/** Leaves of a sent result only that it was sent: the text stands in the call. */
 const leanResult = (whole: Element): Element => {
   const [result] = typeof whole.children === "string" ? [] : whole.children;
   const [sent] = result === undefined || typeof result.children === "string" ? [] : result.children;

@@ -48,7 +48,7 @@ export function advance(
   return { log: viewOf(shown(items, next, logging), next, logging), next };
 }
 
-/** What is in the log, in its order. */
+/** Items that the log shows, in its order. */
 const shown = (items: readonly LogItem[], { from, brief = 0 }: LogState, { charsMax }: Logging): LogItem[] =>
   items
     .filter(({ entry, position }) => position > (from[entry.source] ?? Number.NEGATIVE_INFINITY))

@@ -246,8 +246,8 @@ export class View {
 }
 
 /**
- * What the turn has made that may repeat words that were redacted since it began; see `blankRepetitions`, which may come
- * only after this look.
+ * Blanks words that were redacted since the turn began in the texts that the turn has made; see `blankRepetitions`, which
+ * may come only after this look.
  */
 function withoutRedacted<
   Made extends Pick<Seen, "todos"> & { readonly entries: readonly Element[]; readonly ephemeris: readonly Element[] },

@@ -101,7 +101,7 @@ export class Journal {
     return this.#turns.begin(this.#turn, n, name, operation);
   }
 
-  /** What the steps say from now on answers the turn's room up to this event. */
+  /** Declares that all that the steps say from now on answers the turn's room up to this event. */
   answer(until: EventId | undefined): void {
     this.#answersUntil = until ?? this.#answersUntil;
   }

@@ -254,7 +254,7 @@ onEachDatabase((database) => {
     const route = async (...given: readonly IncomingEvent[]) => {
       for (const event of given) await routeAtOnce(event);
     };
-    /** The same for events that are all stored before the first is routed. */
+    /** Routes events that are all stored before the first is routed. */
     const routeAtOnce = async (...given: readonly IncomingEvent[]) => {
       const rooms = new Rooms(database());
       const judge = new Judge({

@@ -59,7 +59,7 @@ onEachDatabase((database) => {
     return new Files(database()).write({ share, path: rest, contentType: "text/plain", text, owner });
   };
   const newDesks = () => new Desks(database(), shares(database()).stores);
-  /** What one operation has. */
+  /** Context of one operation. */
   const context = (key = newKey(), here = room) => {
     const origin = {
       agent,

@@ -26,7 +26,7 @@ onEachDatabase((database) => {
   let rights: Rights;
   let person: UserId;
   let conversation: Conversation;
-  /** What the tools under test were run with, and how they go on. */
+  /** Runs of the tools under test, with what each was given; `goOn` says how they go on. */
   let runs: { tool: string; context: ToolContext }[];
   let goOn: (context: ToolContext) => Promise<void>;
   beforeEach(async () => {

@@ -23,7 +23,7 @@ onEachDatabase((database) => {
   let model: ScriptedModel;
   let rights: Rights;
   let conversation: Conversation;
-  /** What the tools under test were run with, and how they go on. */
+  /** Runs of the tools under test, with what each was given; `goOn` says how they go on. */
   let runs: ToolContext[];
   let goOn: (context: ToolContext) => Promise<void>;
   beforeEach(async () => {
@@ -43,7 +43,7 @@ onEachDatabase((database) => {
   });
   afterEach(() => model.stop());
 
-  /** What the tool `Slowly` waits for. */
+  /** Event that the tool `Slowly` waits for. */
   let slowly: () => Promise<void>;
   const toolNamed = (name: string, repeatable: boolean, immediate = false) =>
     defineTool({
