@@ -10,9 +10,9 @@ import { type Proof, Shards, shardCount, shardOf } from "./shards.ts";
 type Work = "events" | "outbox";
 
 /**
- * Who works on which rooms and agents, where several processes share a database: one at a time for each. A process
- * that dies is replaced when its leases have run out by the database's clock. What is done under a lease is safe to be
- * done twice nevertheless: no lease can keep a process from finishing what it began before it fell asleep.
+ * Divides rooms and agents among the processes that share a database: one process at a time works on each. A process
+ * that dies is replaced when its leases have run out by the database's clock. Work under a lease must nevertheless be
+ * safe to do twice: no lease can keep a process that fell asleep from finishing its work when it wakes.
  */
 export interface Leases {
   /** Names this process in what it works on: as people know it, and another at each start. */

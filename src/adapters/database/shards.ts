@@ -19,7 +19,7 @@ interface Renewed {
   readonly replaced: boolean;
 }
 
-/** That a session held a shard a moment ago, for a statement that must not be carried out if it does no more. */
+/** Proof that a session held a shard a moment ago: a statement is carried out only if it still does. */
 export interface Proof {
   readonly shard: number;
   readonly session: string;

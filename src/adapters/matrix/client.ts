@@ -65,7 +65,7 @@ export class MatrixClient {
     return this.#bridge.botUserId as UserId;
   }
 
-  /** Where the homeserver is, and the token of the application service. */
+  /** Address of the homeserver, and the token of the application service. */
   get access(): { readonly url: string; readonly token: string } {
     const { homeserverUrl: url, accessToken: token } = this.#bridge.getBot().getClient();
     return { url, token };

@@ -8,7 +8,7 @@ interface MatrixText {
   readonly body: string;
   /** Absent where the plain text looks the same. */
   readonly formatted?: string;
-  /** Those of the members whose ids stand in the text, code excepted. */
+  /** Members whose ids stand in the text, code excepted. */
   readonly mentions: readonly UserId[];
 }
 
@@ -71,7 +71,7 @@ interface MessageDraft {
   readonly markdown: string;
   readonly thread?: ThreadPlace | undefined;
   readonly replyTo?: EventId | undefined;
-  /** Who may be mentioned. */
+  /** People who may be mentioned. */
   readonly members?: readonly UserId[];
   /** m.notice: asks for no attention, and wakes no bot. */
   readonly notice?: boolean;

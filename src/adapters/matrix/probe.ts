@@ -39,7 +39,7 @@ export class HomeserverProbe {
     return typeof body.server_name === "string" ? body.server_name : undefined;
   }
 
-  /** Whose token ours is; with `userId` whether we may speak as that user. */
+  /** Asks whose token ours is; with `userId`, also if we may speak as that user. */
   whoami(userId?: string): Promise<ProbeAnswer> {
     const query = userId === undefined ? "" : `?user_id=${enc(userId)}`;
     return this.#ask("GET", `/_matrix/client/v3/account/whoami${query}`);

@@ -1,7 +1,7 @@
 import type { EventId } from "../../base/lib/ids.ts";
 import { isObject } from "../../base/lib/json.ts";
 
-/** Where something is said in a thread. */
+/** Place in a thread at which something is said. */
 export interface ThreadPlace {
   /** The event that the thread is about. */
   readonly root: EventId;
@@ -9,7 +9,7 @@ export interface ThreadPlace {
   readonly latest: EventId;
 }
 
-/** Where an event is answered that stands in the thread `root`, if it stands in one. */
+/** Finds the place to answer an event that stands in the thread `root`; undefined: it stands in none. */
 export const threadPlaceOf = (root: EventId | undefined, eventId: EventId): ThreadPlace | undefined =>
   root === undefined ? undefined : { root, latest: eventId };
 

@@ -139,7 +139,7 @@ export class CompletionBuilder {
     return splitThoughts(storable(this.#content.replace(halfTag, ""))).text;
   }
 
-  /** It asks for tools: what it says is no answer. */
+  /** True if it asks for tools: its text is then no answer. */
   get calls(): boolean {
     return this.#calls.length > 0;
   }

@@ -54,7 +54,7 @@ export interface ToolDefinition {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-/** How hard models think before they answer, from not at all. */
+/** Efforts of thinking before the answer, from none at all. */
 export const reasoningEfforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 type ReasoningEffort = (typeof reasoningEfforts)[number];
 

@@ -14,7 +14,7 @@ import { LiveConfig } from "../config/live.ts";
 
 /** Turns that this process works on at the same time. */
 const turnsAtOnce = 32;
-/** How long turns may go on after the process was asked to end. */
+/** Longest time that turns may go on after the process was asked to end. */
 const graceMs = 8_000;
 
 export interface RunningBridge {

@@ -4,7 +4,7 @@ import { HOME, type RoomId, type UserId } from "../../base/lib/ids.ts";
 import type { Agent } from "../agents/agent.ts";
 import type { Account, Amount, BudgetScope, Budgets, Limit, Refusal, SetLimit } from "../tables/budgets.ts";
 
-/** Who pays for a model call. */
+/** Payer of a model call. */
 export interface Payer {
   /** Unique for the call; the same when it is made again. */
   readonly key: string;
@@ -68,7 +68,7 @@ export const limitText = ({ tokens, usd }: Limit): string => {
 
 const settings = { agent: "agents", room: "rooms", requester: "requesters" } as const;
 
-/** Which limits hold now, and what a call is likely to cost. */
+/** Book of the limits that hold now, and of the likely cost of a call. */
 export class BudgetBook {
   readonly table: Budgets;
   readonly #now: () => Configured;

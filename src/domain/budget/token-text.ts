@@ -14,6 +14,6 @@ export function stepSpendingText(spending: StepSpending): string {
   return [all, ...(parts.length > 0 ? [`of those read: ${parts.join(", ")}`] : [])].join("\n");
 }
 
-/** How far a call is that is being answered. */
+/** Says how far a running call is. */
 export const underWayText = ({ agent, model, milliseconds, promptTokens, completionTokens }: CallUnderWay): string =>
   `${agent} asks ${model}, for ${Math.round(milliseconds / 1_000)} s: about ${thousands.format(promptTokens)} tokens read, about ${thousands.format(completionTokens)} written so far`;

@@ -37,7 +37,7 @@ export class Machines {
   readonly #parts: MachinesParts;
   readonly #table: CryptoMachines;
   readonly #jobs = new InTurn<UserId>();
-  /** Those that are open, the longest unused first. */
+  /** Open machines, the longest unused first. */
   readonly #open = new Map<UserId, Machine>();
   /** Word of another process that may have given a device up. */
   #word = Promise.withResolvers<void>();
@@ -54,7 +54,7 @@ export class Machines {
     });
   }
 
-  /** How many are open. */
+  /** Number of open machines. */
   get size(): number {
     return this.#open.size;
   }

@@ -7,7 +7,7 @@ import { type FilePath, formatPath, rootOf, type ShareName } from "./path.ts";
 import { type Actor, namedFor, type Place, placeOf } from "./place.ts";
 
 /**
- * Who may read and write which files: the one place where it is decided, anew at every access. What no rule opens is
+ * Decides who may read and write which files: in this one place, anew at every access. A file that no rule opens is
  * closed.
  */
 export class Access {
@@ -146,7 +146,7 @@ type WithPads =
   | Exclude<Place, { kind: "scratchpad" }>
   | {
       readonly kind: "scratchpad";
-      /** It is the actor's. */
+      /** True if it is the actor's. */
       readonly own: boolean;
       readonly owners: readonly UserId[];
     };

@@ -40,7 +40,7 @@ export interface WriteOptions {
   readonly place?: number | undefined;
 }
 
-/** How many files a pattern may look at. */
+/** Limit of files that a pattern may look at. */
 const listedMax = 200_000;
 
 /**
@@ -134,7 +134,7 @@ export class FileSystem {
     return placeOf(parsePath(path), this.#actor, () => false).kind === "scratchpad";
   }
 
-  /** Whose people will see what is done to the path, where that is another place than the conversation's own. */
+  /** Finds the room, other than the conversation's own, whose people will see what is done to the path. */
   placeElsewhere(path: string): RoomId | undefined {
     const place = placeOf(parsePath(path), this.#actor, () => false);
     return place.kind === "walled" && place.source !== this.#actor.roomId ? place.source : undefined;

@@ -6,7 +6,7 @@ import { visible } from "../../base/lmml/visible.ts";
 const shareNames = ["agents", "users", "rooms", "system", "sandbox"] as const;
 export type ShareName = (typeof shareNames)[number];
 
-/** Those that people are told of: nothing mounts `sandbox` yet. */
+/** Shares that people are told of: nothing mounts `sandbox` yet. */
 const sharesTold = shareNames.filter((name) => name !== "sandbox");
 
 /** A normalised path: two that name the same file are equal. */

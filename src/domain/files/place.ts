@@ -16,7 +16,7 @@ export interface Actor {
   /** The conversation's room, '' at home: its people will hear of what is read. */
   readonly roomId: RoomId;
   readonly by: "model" | "person";
-  /** Those for whom it is done: the person who commands, or those for whom the agent acts. */
+  /** People for whom it is done: the person who commands, or those for whom the agent acts. */
   readonly requesters: readonly UserId[];
   /** All of them have the right to `use`. */
   readonly uses: boolean;
@@ -39,7 +39,7 @@ export const namedFor = (
   return by === "person" ? shownIn(folderHere(agent.name, roomId), file) : formatPath(file);
 };
 
-/** Which rule a path stands under. */
+/** Rule under which a path stands. */
 export type Place =
   /** Shipped guides and sub-agents, and what admins laid over them. */
   | { readonly kind: "system" }

@@ -32,7 +32,7 @@ export async function findUntrusted(
   return distinct.filter((name) => !name.startsWith("@") || theirs.has(name));
 }
 
-/** Those of the people who do not taint. */
+/** Chooses the people whose texts do not taint. */
 export async function trustedAmong(
   userIds: readonly UserId[],
   agent: Parameters<typeof findUntrusted>[1],

@@ -225,7 +225,7 @@ export class Budgets {
     );
   }
 
-  /** Those agents, rooms and people that spent most today (UTC), and the bridge as a whole. */
+  /** Finds the agents, rooms and people that spent most today (UTC), and the bridge as a whole. */
   async spendersToday(most: number): Promise<Pick<Account, "scope" | "key">[]> {
     return this.#database.run(
       (sql) => sql<Pick<Account, "scope" | "key">[]>`

@@ -141,7 +141,7 @@ const advanceTurn = (sql: Sql, turn: OpenTurn, { last, ends, leaves, looksAnew, 
     returning *
   )`;
 
-/** Those of a turn's audience who are also there at a new look. */
+/** Members of a turn's audience who are still there at a new look. */
 const audienceNow = (sql: Sql, before: Fragment, now: readonly UserId[] | undefined) =>
   now === undefined
     ? before

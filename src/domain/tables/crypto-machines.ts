@@ -120,7 +120,7 @@ export class CryptoMachines {
     return row;
   }
 
-  /** Those of the users who had devices, and have none now that anybody can write to. */
+  /** Finds the users who had devices, and have none now that anybody can write to. */
   async forgetful(userIds: readonly UserId[]): Promise<UserId[]> {
     const rows = await this.#database.run(
       (sql) => sql<{ userId: UserId }[]>`
@@ -131,7 +131,7 @@ export class CryptoMachines {
     return rows.map(({ userId }) => userId);
   }
 
-  /** Those of the users whose devices nobody can write to: they are not published, or remember nothing. */
+  /** Finds the users whose devices nobody can write to: they are not published, or remember nothing. */
   async unpublished(userIds: readonly UserId[]): Promise<Set<UserId>> {
     const rows = await this.#database.run(
       (sql) => sql<{ userId: UserId }[]>`

@@ -4,7 +4,7 @@ import type { Media } from "./media.ts";
 import { type EventWords, type Redacted, redactEvent, wordsOf } from "./redact-event.ts";
 import { answersUnknown } from "./restores.ts";
 
-/** How an event came to us: pushed by the homeserver, found by a sweep, or read when an agent joined. */
+/** Way in which an event came to us: pushed by the homeserver, found by a sweep, or read when an agent joined. */
 export type EventSource = "push" | "sweep" | "history";
 
 export interface IncomingEvent {
@@ -35,7 +35,7 @@ export interface StoredEvent {
   readonly position: number;
   readonly source: EventSource;
   readonly editedAt: Date | null;
-  /** It came encrypted, and was read. */
+  /** True if it came encrypted, and was read. */
   readonly encrypted: boolean;
   /** State of the file that the event carries. */
   readonly media: Media | null;

@@ -1,7 +1,7 @@
 import type { Database, Json } from "../../adapters/database/connection.ts";
 import type { RoomId, UserId } from "../../base/lib/ids.ts";
 
-/** Who may come into rooms: those that we were in before this was kept, and our own. */
+/** Knows who may come into rooms: those that we were in before this was kept, and our own. */
 export class JoinRules {
   readonly #database: Database;
 

@@ -218,7 +218,7 @@ export class Outbox {
     return found?.eventId;
   }
 
-  /** Those of these keys that events in the room have. */
+  /** Finds the keys that events in the room have. */
   async echoesOf(roomId: RoomId, keys: readonly string[]): Promise<Set<string>> {
     const rows = await this.#database.run(
       (sql) => sql<{ key: string }[]>`

@@ -17,7 +17,7 @@ export interface Witness {
   readonly id: number;
   readonly agent: AgentName;
   readonly roomId: RoomId;
-  /** It can still write what it remembers. */
+  /** True if it can still write what it remembers. */
   readonly open: boolean;
 }
 

@@ -5,7 +5,7 @@ import { roomNaming } from "./surroundings.ts";
 import { todosShown } from "./todos.ts";
 import { deskItems, type Reading, type Seat } from "./windows.ts";
 
-/** Who looks, and how much of it is taken. */
+/** Seat of the agent that looks, and limits of what is read. */
 export interface Look extends Seat {
   readonly turnId: number;
   /** Events that caused the turn: those of the conversation's room are shown however old they are. */

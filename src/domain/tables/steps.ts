@@ -52,7 +52,7 @@ export interface StepCommit {
   readonly taint?: readonly string[];
   /** Up to where the room's events were rendered. */
   readonly seen?: number;
-  /** How the conversation's log is to be shown from now on. */
+  /** State of the conversation's log from now on. */
   readonly log?: LogState | undefined;
   /** Other agents' conversations that go on from here: agents spend the budget of the chain that the first names. */
   readonly wakes?: readonly WakeDraft[] | undefined;

@@ -48,7 +48,7 @@ export interface LinkedOperation {
 export const todosMax = 100;
 const operationsShown = 50;
 
-/** Whose todos; see `Windows`. */
+/** Agent and conversation to which todos belong; see `Windows`. */
 type Place = Pick<Seat, "agent" | "owner" | "here">;
 
 /**

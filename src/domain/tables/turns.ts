@@ -23,7 +23,7 @@ export interface Turn {
   readonly epoch: number;
   readonly chain: string | null;
   readonly sources: readonly RoomId[];
-  /** Those for whom it works; see `engine/turn/turn.ts`. */
+  /** People for whom it works; see `engine/turn/turn.ts`. */
   readonly requesters: readonly UserId[];
   /** Untrusted texts that it was shown: user ids, and paths of files. */
   readonly taint: readonly string[];

@@ -15,7 +15,7 @@ const input = z.object({
     .describe("The room's id; clients show it among the room's advanced settings"),
 });
 
-/** How an agent stands to a room now. */
+/** Reads an agent's membership in a room. */
 async function readStanding(name: string, room: string, { directory, rooms }: CommandContext) {
   const agent = await agentNamed(directory, name);
   const roomId = room as RoomId;

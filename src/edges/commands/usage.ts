@@ -55,7 +55,7 @@ function limitOf({ scope, key }: Named, { agents, book }: CommandContext): Limit
   return agent ? book.limitOfAgent(agent) : book.limit(scope, key);
 }
 
-/** How much of the prompts each kind of message was, the largest first. */
+/** Says how much of the prompts each kind of message was, the largest first. */
 function shareTexts(shares: NonNullable<Spending["shares"]>): string[] {
   const all = Object.values(shares).reduce((sum, tokens) => sum + tokens, 0) || 1;
   const sorted = Object.entries(shares).toSorted(([, one], [, other]) => other - one);

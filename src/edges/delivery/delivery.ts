@@ -49,7 +49,7 @@ export class Delivery {
   readonly #stopped = new AbortController();
   /** Rooms whose first row is waiting for its next attempt. */
   readonly #pausing = new Set<RoomId>();
-  /** How often rows could not be sent by a bug, by their keys. */
+  /** Number of times that a bug kept a row from being sent, by its key. */
   readonly #broken = new Map<string, number>();
 
   constructor(parts: DeliveryParts) {

@@ -16,7 +16,7 @@ interface SealingParts {
   readonly secrecyOf: (roomId: RoomId) => Promise<RoomSecrecy>;
 }
 
-/** How something is sent into a room: `closed`, where it is encrypted and its sender can write nothing there. */
+/** Way to send into a room; `closed`: the room is encrypted, and the sender can write nothing there. */
 type Way = "plain" | "sealed" | "closed";
 
 type Content = Readonly<Record<string, unknown>>;

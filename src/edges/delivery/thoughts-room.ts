@@ -38,7 +38,7 @@ export class ThoughtsRooms {
   readonly #parts: ThoughtsParts;
   readonly #mailbox: Mailbox<AgentName>;
   readonly #gathering = new Set<AgentName>();
-  /** When each agent's thoughts were told last, by the monotonic clock. */
+  /** Time at which each agent's thoughts were told last, by the monotonic clock. */
   readonly #told = new Map<AgentName, number>();
   readonly #stopped = new AbortController();
 

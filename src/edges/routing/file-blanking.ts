@@ -101,6 +101,6 @@ function ownership({ files, turnIds }: Search): (writing: Writing) => Promise<bo
   };
 }
 
-/** Whose wall a file stands behind. */
+/** Names the room, or user, behind whose wall a file stands. */
 const placeOf = (file: FilePlace): RoomId =>
   file.share === "rooms" || file.share === "users" ? (rootOf(file) as RoomId) : HOME;

@@ -258,7 +258,7 @@ export class Judge {
     return meant;
   }
 
-  /** Those to whom a message is said; a command is answered by the bot, or by one agent. */
+  /** Finds those to whom a message is said; a command is answered by the bot, or by one agent. */
   async #addressees(event: PendingEvent, message: Message, room: RoomContext): Promise<Teller[]> {
     const here = await this.#agentsIn(room);
     if (!this.isCommand(event)) return (await this.#whoIsMeant(event, message, room, here)).map(({ agent }) => agent);

@@ -33,7 +33,7 @@ export interface CardQuestion {
   readonly id: number;
   readonly wording: Wording;
   readonly input: Readonly<Record<string, unknown>>;
-  /** Those of the agent's sub-agents who want it, from the outermost: `planner/clerk`. */
+  /** Sub-agents of the agent that want it, from the outermost: `planner/clerk`. */
   readonly subAgent?: string | undefined;
   /** Why it was not simply carried out. */
   readonly reason: string;
@@ -41,7 +41,7 @@ export interface CardQuestion {
   readonly taint: readonly string[];
   /** Files that it takes elsewhere. */
   readonly carried?: readonly Stamp[];
-  /** Those who may decide; see `approversIn`. */
+  /** People who may decide; see `approversIn`. */
   readonly approvers: readonly UserId[];
   /** Of them, those who are notified. */
   readonly notified: readonly UserId[];
@@ -49,7 +49,7 @@ export interface CardQuestion {
   readonly now: Date;
   /** In which the times are told. */
   readonly timeZone: string;
-  /** Where the agent asks from, if the card is in another room. */
+  /** Room from which the agent asks, if the card is in another. */
   readonly from: string | undefined;
   readonly thread: ThreadPlace | undefined;
 }
@@ -59,7 +59,7 @@ export interface CardOutcome {
   readonly id: number;
   readonly wording: Wording;
   readonly state: "denied" | "expired" | "withdrawn" | "done" | "failed" | "refused" | "interrupted" | "unknown";
-  /** Who decided. */
+  /** User who decided. */
   readonly by?: UserId | null | undefined;
   /** Words of the person who decided, the error, or who stopped it. */
   readonly because?: string | null | undefined;

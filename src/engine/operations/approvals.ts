@@ -28,7 +28,7 @@ export interface PersonsDecision {
   readonly because?: string | undefined;
 }
 
-/** Where people's decisions arrive, in whichever way they are given, and questions that nobody has decided in time. */
+/** Takes people's decisions, in whichever way they are given, and ends questions that nobody has decided in time. */
 export class Approvals {
   readonly #parts: ApprovalParts;
 

@@ -28,7 +28,7 @@ interface Wall {
 export interface AskVerdict {
   readonly decision: "ask";
   readonly reason: string;
-  /** Those it is done for have no right to it: the person who says yes lends theirs. */
+  /** True if the requesters have no right to it: the person who says yes lends theirs. */
   readonly lacksRights: boolean;
   /** Wall that it would go over: the reason tells of it. */
   readonly wall?: Wall;

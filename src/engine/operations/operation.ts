@@ -34,7 +34,7 @@ export const mayRunBeside = ({ tool: { beside, kind }, input }: OperationRequest
 /** A reason as the end of a sentence. */
 export const ending = (why: string): string => `${why}${/[.!?]$/.test(why) ? "" : "."}`;
 
-/** How an operation has ended, and what its caller is told. */
+/** End of an operation, and the result for its caller. */
 export interface Ended {
   readonly state: "done" | "failed" | "refused" | "expired" | "interrupted" | "unknown";
   readonly outcome: ToolOutcome;

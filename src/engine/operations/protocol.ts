@@ -71,7 +71,7 @@ function parse({ agent, roomId }: Caller, read: () => OperationRequest): Parsed 
 /** Row of an operation: its call, or its key alone where the call is written down already. */
 export type OperationRow = OperationCall | { readonly key: string; readonly tool?: never };
 
-/** It may be carried out. */
+/** Decision to carry it out. */
 interface Allowed {
   readonly decision: "run";
   readonly request: OperationRequest;
@@ -90,7 +90,7 @@ export interface Asked extends AskVerdict {
   readonly row: OperationCall;
 }
 
-/** It is not carried out. */
+/** Decision not to carry it out. */
 interface Refused {
   readonly decision: "refuse";
   readonly row: OperationRow;
@@ -133,7 +133,7 @@ async function examine(
   }
 }
 
-/** Where an operation is written down while it is under way, and what becomes of it there. */
+/** Keeps the record of an operation while it is under way, and of its end. */
 export interface Ledger {
   readonly clock: Clock;
   /** Puts the call to people; throws where its caller then waits. Returns how it ends where nobody can be asked. */

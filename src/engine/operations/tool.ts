@@ -47,7 +47,7 @@ export interface ToolContext extends SharedServices {
   /** Root of the chain of turns to which this belongs, as `WakeDraft` has it. */
   readonly chain: string;
   readonly by: "model" | "person";
-  /** Those for whom the agent acts; for a command, the person who gave it. */
+  /** People for whom the agent acts; for a command, the person who gave it. */
   readonly requesters: readonly UserId[];
   /** The least of what they may do. */
   readonly level: Level;
@@ -131,14 +131,14 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly wording?: string | ((input: z.output<z.ZodObject<Shape>>, kind: OperationKind) => string);
   /** The part of `!help` in which the command stands. */
   readonly topic?: Topic;
-  /** Where it depends on the input, `run` is told which it was. */
+  /** Kind of the operation. Where it depends on the input, `run` is told which kind it was. */
   readonly kind:
     | OperationKind
     | ((input: z.output<z.ZodObject<Shape>>, context: ToolContext) => Promise<OperationKind>);
   /** Touches only the agent's own state, with this input if it depends on that: runs in every mode. */
   readonly own?: boolean | ((input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "files">) => boolean);
   /**
-   * Whose people will see what the call sends: a room's, or one user ('@…'). In the conversation's own room the call
+   * Room, or user ('@…'), whose people will see the text that the call sends. In the conversation's own room the call
    * counts as `own`.
    */
   readonly sendsTo?: (
@@ -146,8 +146,8 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
     context: PlaceContext,
   ) => RoomId | undefined | Promise<RoomId | undefined>;
   /**
-   * It tells or changes something beyond the people of this conversation, so that it asks where untrusted text was
-   * read. By default what updates, deletes, or sends to another place does.
+   * True if it tells or changes something beyond the people of this conversation, so that it asks where untrusted text was
+   * read. Default: true for a call that updates, deletes, or sends to another place.
    */
   readonly reachesOutside?:
     | boolean

@@ -34,7 +34,7 @@ export class Toolbox {
     return names ? this.withNames(names) : this.#tools.filter((tool) => agent.settings.tools.includes(tool.set));
   }
 
-  /** Those of these names that there are. */
+  /** Finds the tools of these names; unknown names are left out. */
   withNames(names: readonly string[]): readonly AnyTool[] {
     return this.#tools.filter((tool) => names.includes(tool.name));
   }

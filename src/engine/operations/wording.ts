@@ -18,7 +18,7 @@ export interface Wording {
   readonly said: ReadonlySet<string>;
 }
 
-/** Where a wording is read. */
+/** Place in which a wording is read. */
 interface WordingPlace {
   /** In the conversation's room: its paths are shown without it. */
   readonly isHere: boolean;

@@ -98,8 +98,8 @@ const sizeOf = (items: readonly LogItem[], state: LogState, logging: Logging): n
 };
 
 /**
- * Where the log begins in each source. Of a source that was never shown, what is older than was read stays out for good;
- * of one that has come to hold as much as is read, the older half: otherwise the log would begin elsewhere each time.
+ * Fixes where the log begins in each source, so that it does not begin elsewhere each time. Entries older than the first
+ * that was read of a new source stay out for good; so does the older half of a source that fills all that is read.
  */
 const withBeginnings = (state: LogState, items: readonly LogItem[], { full }: Logging): LogState => {
   const from = { ...state.from };

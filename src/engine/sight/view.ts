@@ -109,7 +109,7 @@ export class View {
     this.#startedAt = options.clock.now();
   }
 
-  /** Where an agent works, and for whom, with what of that is untrusted text. */
+  /** Reads where an agent works, and for whom, with its untrusted texts. */
   async surroundings(
     agent: Agent,
     roomId: RoomId,

@@ -3,7 +3,7 @@ import type { Conversation, UserId } from "../../base/lib/ids.ts";
 import { ShuttingDown, Stopped } from "./interruption.ts";
 import { keyOf } from "./queue.ts";
 
-/** How many may be under way in one conversation. */
+/** Limit of commands under way in one conversation. */
 const most = 4;
 
 interface UnderWay {

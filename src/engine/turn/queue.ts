@@ -5,7 +5,7 @@ import type { Log } from "../../base/lib/log.ts";
 
 /** Time after which work that was left undone is tried again. */
 const againAfterMs = 1_000;
-/** How long is waited at the end for what runs. */
+/** Longest wait, at the end, for turns that still run. */
 const graceMs = 10_000;
 
 /** Does what there is to do in a conversation; one for which it does not return true comes again. */
@@ -30,7 +30,7 @@ export class TurnQueue {
     this.#log = log;
   }
 
-  /** How many more conversations could run now. */
+  /** Number of further conversations that could run now. */
   get room(): number {
     return Math.max(0, this.#concurrency - this.#running.size);
   }

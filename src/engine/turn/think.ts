@@ -35,7 +35,7 @@ export interface Thinking {
   readonly ends: boolean;
   /** See `TurnState`. */
   readonly changes?: number | undefined;
-  /** It was not said: somebody came meanwhile. */
+  /** True if it was not said, because somebody came meanwhile. */
   readonly unsaid?: boolean;
 }
 
