@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
-import { type ChatBody, eventStream, refuse, serveOpenAi, wire } from "../../src/edges/demo/openai-wire.ts";
+import { type ChatBody, chunks, eventStream, refuse, serveOpenAi } from "../../src/edges/demo/openai-wire.ts";
 import { type NewMessage, readView } from "../../src/edges/demo/rehearsal-view.ts";
 
 /** One request as the server saw it. */
@@ -103,8 +103,8 @@ const play = async (
     if (pending !== "") response.write(pending);
     pending = "";
   };
-  const delta = (part: Parameters<typeof wire.delta>[1]) => {
-    pending += wire.delta(model, part);
+  const delta = (part: Parameters<typeof chunks.delta>[1]) => {
+    pending += chunks.delta(model, part);
   };
   for await (const item of steps) {
     const step = typeof item === "string" ? { text: item } : item;
@@ -131,9 +131,9 @@ const play = async (
       if ("reset" in step) return void response.socket?.resetAndDestroy();
     }
   }
-  pending += wire.finish(model, finish ?? (calls > 0 ? "tool_calls" : "stop"));
-  if (usage !== undefined && stream_options !== undefined) pending += wire.usage(model, usage);
-  pending += wire.done;
+  pending += chunks.finish(model, finish ?? (calls > 0 ? "tool_calls" : "stop"));
+  if (usage !== undefined && stream_options !== undefined) pending += chunks.usage(model, usage);
+  pending += chunks.done;
   flush();
   response.end();
 };

@@ -38,7 +38,7 @@ export const sessionLives = (sql: Sql, column: string) =>
   sql`exists (select 1 from processes where session = ${sql(column)} and ${isLive(sql)})`;
 
 /** Part of a statement: whether the session holds the shard still. */
-export const stillHeld = (sql: Sql, { shard, session }: Proof) =>
+export const isStillHeld = (sql: Sql, { shard, session }: Proof) =>
   sql`exists (select 1 from shards where shard = ${shard} and session = ${session})`;
 
 /** Leases on shards, and the processes that share them. All times are the database's. */

@@ -275,7 +275,7 @@ export class MatrixClient {
   /**
    * True if the homeserver answers, even if it refuses us: a mistake between us then shows with the first real request.
    */
-  async alive(): Promise<boolean> {
+  async isAlive(): Promise<boolean> {
     try {
       await this.request("GET", "/_matrix/client/versions", { timeoutMs: 5_000 });
       return true;

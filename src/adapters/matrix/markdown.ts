@@ -1,7 +1,7 @@
 import { markerOf, openFence } from "../../base/lib/fence.ts";
 import type { EventId, UserId } from "../../base/lib/ids.ts";
 import { markdownIt, renderTokens, type Token } from "./html.ts";
-import { relatesTo, type ThreadPlace } from "./relation.ts";
+import { relationTo, type ThreadPlace } from "./relation.ts";
 
 interface MatrixText {
   /** The Markdown itself. */
@@ -28,7 +28,7 @@ export const toMatrixText = (text: string, members: readonly UserId[] = []): Mat
 };
 
 /** Text as a block of code: no run of backticks in it ends the block. */
-export const fenced = (text: string, language = ""): string => {
+export const fence = (text: string, language = ""): string => {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}${language}\n${text}\n${fence}`;
@@ -89,7 +89,7 @@ export const messageContent = ({ markdown, thread, replyTo, members, notice, key
     msgtype: notice ? "m.notice" : "m.text",
     body,
     "m.mentions": mentions.length > 0 ? { user_ids: [...mentions] } : {},
-    ...relatesTo(thread, replyTo),
+    ...relationTo(thread, replyTo),
     "org.clevernet.key": key,
   };
   if (formatted === undefined) return plain;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { OverLimit } from "../../base/lib/outside.ts";
-import { storable, storableJson } from "../../base/lib/storable.ts";
+import { storableJson, toStorable } from "../../base/lib/storable.ts";
 import { StreamError } from "./failure.ts";
 import { joinThoughts, splitThoughts } from "./thoughts.ts";
 import type { ToolCall, Usage } from "./types.ts";
@@ -136,7 +136,7 @@ export class CompletionBuilder {
    * it.
    */
   get text(): string {
-    return splitThoughts(storable(this.#content.replace(halfTag, ""))).text;
+    return splitThoughts(toStorable(this.#content.replace(halfTag, ""))).text;
   }
 
   /** True if it asks for tools: its text is then no answer. */
@@ -147,16 +147,16 @@ export class CompletionBuilder {
   /** `prompt` gives what was sent: tokens are estimated from it where the stream did not count them. */
   build(prompt: () => string): Completion {
     if (this.#finishReason === undefined) throw new StreamError("the stream ended before the answer did");
-    const { text, thought } = splitThoughts(storable(this.#content));
+    const { text, thought } = splitThoughts(toStorable(this.#content));
     const toolCalls = this.#calls.map((call, position) => ({
-      id: storable(call.id ?? `call_${position}`),
-      name: storable(call.name),
-      arguments: call.arguments.trim() === "" ? "{}" : storable(call.arguments),
+      id: toStorable(call.id ?? `call_${position}`),
+      name: toStorable(call.name),
+      arguments: call.arguments.trim() === "" ? "{}" : toStorable(call.arguments),
     }));
     const written = this.#content + this.#reasoning + toolCalls.map((call) => call.name + call.arguments).join("");
     return {
       text,
-      thought: joinThoughts([storable(this.#reasoning), thought]),
+      thought: joinThoughts([toStorable(this.#reasoning), thought]),
       toolCalls,
       reasoningDetails: storableJson(this.#details),
       finishReason: this.#finishReason,

@@ -71,7 +71,7 @@ export async function startBridge(
     const waiting = { clock, log, aborted: AbortSignal.any([aborted, failed.signal]) };
     const insist = <Result>(ask: () => Promise<Result>) => untilAnswered(ask, waiting);
     const welcome = async (): Promise<void> => {
-      await waitForHomeserver(config.homeserver.url, () => client.alive(), waiting);
+      await waitForHomeserver(config.homeserver.url, () => client.isAlive(), waiting);
       await insist(() => client.register(client.botUserId));
       await insist(() => client.putDevice(client.botUserId, parts.botDevice));
     };

@@ -48,13 +48,13 @@ export class BudgetReached extends UserError {
   readonly refusal: Refusal;
 
   constructor(refusal: Refusal) {
-    super(`The budget of ${nameOf(refusal)} for ${refusal.day} is used up; the next begins at midnight UTC.`);
+    super(`The budget of ${budgetName(refusal)} for ${refusal.day} is used up; the next begins at midnight UTC.`);
     this.refusal = refusal;
   }
 }
 
 /** A budget's name, as people know it. */
-export const nameOf = ({ scope, key }: { readonly scope: BudgetScope; readonly key: string }): string => {
+export const budgetName = ({ scope, key }: { readonly scope: BudgetScope; readonly key: string }): string => {
   if (scope === "bridge") return "this bridge";
   if (key === each) return scope === "requester" ? "each person" : `each ${scope}`;
   return scope === "requester" ? key : `the ${scope} ${key}`;
@@ -101,7 +101,7 @@ export class BudgetBook {
   ): Promise<{ before: Limit; after: Limit }> {
     const before = this.limit(scope, key);
     const written = {
-      subject: `budget of ${nameOf({ scope, key })}`,
+      subject: `budget of ${budgetName({ scope, key })}`,
       before: limitText(before),
       after: limit && limitText(limit),
     };

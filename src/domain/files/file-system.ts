@@ -6,9 +6,9 @@ import { contentOf } from "./content.ts";
 import { Deeds } from "./deeds.ts";
 import { parseGlob } from "./glob.ts";
 import { type FilePath, formatPath, nameOf, parsePath, type ShareName } from "./path.ts";
-import { type Actor, namedFor, placeOf } from "./place.ts";
+import { type Actor, nameFor, placeOf } from "./place.ts";
 import { deletedError, missingError, refusal, StaleVersion } from "./refusals.ts";
-import { mustBe } from "./stamp.ts";
+import { requireApproved } from "./stamp.ts";
 import type { Store } from "./store.ts";
 import { type FileText, textsOf } from "./texts.ts";
 import type { Written } from "./written.ts";
@@ -74,7 +74,7 @@ export class FileSystem {
   }
 
   /** A path as the caller writes it: people leave out where they are. */
-  readonly named = (path: Parameters<typeof namedFor>[1]): string => namedFor(this.#actor, path);
+  readonly named = (path: Parameters<typeof nameFor>[1]): string => nameFor(this.#actor, path);
 
   async read(path: string): Promise<FileRow> {
     const row = await this.#read(path);
@@ -242,7 +242,7 @@ export class FileSystem {
       throw new UserError(`${this.named(file)} is a folder.`);
     }
     if (!row) throw missingError(this.named(file));
-    mustBe(this.#actor.approved, row);
+    requireApproved(this.#actor.approved, row);
     return row;
   }
 
@@ -257,7 +257,7 @@ export class FileSystem {
     const { access } = this.#parts;
     const roots = await access.toList(folder, this.#actor);
     const all = await this.#store(folder.share).list(folder.share, folder.path, roots, limit);
-    const seen = await access.seen(folder.share, all, this.#actor);
+    const seen = await access.filterSeen(folder.share, all, this.#actor);
     for (const source of seen.sources) this.#shown.add(source);
     return seen.files;
   }

@@ -1,6 +1,6 @@
 import { HOME, type RoomId, type UserId } from "../../base/lib/ids.ts";
 import { isRoomId, isUserId } from "../../base/lib/matrix-id.ts";
-import { type FilePath, folderHere, formatPath, parsePath, rootOf, shownIn } from "./path.ts";
+import { type FilePath, folderHere, formatPath, parsePath, rootOf, shortenPath } from "./path.ts";
 import type { Stamp } from "./stamp.ts";
 
 /** For whom something is done with files, and from where. */
@@ -31,12 +31,12 @@ export interface Actor {
 }
 
 /** A path as the actor writes it: a model from its share on, a person without where they are. */
-export const namedFor = (
+export const nameFor = (
   { agent, by, roomId }: Actor,
   path: string | { readonly share: string; readonly path: string },
 ): string => {
   const file = typeof path === "string" ? parsePath(path) : path;
-  return by === "person" ? shownIn(folderHere(agent.name, roomId), file) : formatPath(file);
+  return by === "person" ? shortenPath(folderHere(agent.name, roomId), file) : formatPath(file);
 };
 
 /** Rule under which a path stands. */

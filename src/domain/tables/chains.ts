@@ -10,7 +10,7 @@ export class Chains {
   }
 
   /** Number of turns that they may still cause in this chain. */
-  async remaining(root: string): Promise<number> {
+  async countRemaining(root: string): Promise<number> {
     const [row] = await this.#database.run(
       (sql) => sql<{ left: number }[]>`
         select ${chainBudget}::integer - coalesce((select spent from chains where root = ${root}), 0) as left`,

@@ -1,6 +1,6 @@
 import type { Database, Fragment, Json, Sql } from "../../adapters/database/connection.ts";
 import type { AgentName, Conversation, UserId } from "../../base/lib/ids.ts";
-import { settleReservation, spentBy } from "./budgets.ts";
+import { amountOf, settleReservation } from "./budgets.ts";
 import { insertWakes } from "./effects.ts";
 import { recordOperations } from "./operation-record.ts";
 import { insertOutbox, type Queued, queuedColumns } from "./outbox.ts";
@@ -69,7 +69,7 @@ function partsOf(sql: Sql, turn: OpenTurn, sum: Sum): Fragment[] {
     markSeen(sql, sum),
     recordUsage(sql, sum),
     ...(operations.length > 0 ? [recordOperations(sql, operations, "live")] : []),
-    ...(usage ? [settleReservation(sql, usage.reservation, spentBy(usage), "live")] : []),
+    ...(usage ? [settleReservation(sql, usage.reservation, amountOf(usage), "live")] : []),
     ...(wakes.length > 0 ? [insertWakes(sql, wakes, "live", wakes[0]?.chain ?? "")] : []),
     ...(render ? [sql`kept as (${insertRender(sql, render, "live")})`] : []),
     remember(sql, sum),

@@ -10,7 +10,7 @@ export class JoinRules {
   }
 
   /** Rooms that the user is in, whose rules for joining were not read yet. */
-  async unread(userId: UserId): Promise<RoomId[]> {
+  async findUnread(userId: UserId): Promise<RoomId[]> {
     const rows = await this.#database.run(
       (sql) => sql<{ roomId: RoomId }[]>`
         select m.room_id as "roomId" from members m join room_state s using (room_id)

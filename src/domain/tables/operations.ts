@@ -208,7 +208,7 @@ export class Operations {
   }
 
   /** Finds the operations that were asked for and not decided in time. */
-  overdue(): Promise<Operation[]> {
+  findOverdue(): Promise<Operation[]> {
     return this.#database.run(
       (sql) => sql<Operation[]>`
         select ${sql.unsafe(operationColumns)} from operations

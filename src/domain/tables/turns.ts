@@ -7,7 +7,7 @@ import type { WakeReason } from "../../base/prompt/types.ts";
 import { type AgentRecord, agentRecords } from "./agents.ts";
 import { commitSteps } from "./commit-steps.ts";
 import { type OperationRecord, recordOperations } from "./operation-record.ts";
-import { wasAnswered } from "./restores.ts";
+import { hasUnknownAnswer } from "./restores.ts";
 import { Fenced, roomsSpokenIn, type Step, type StepCommit } from "./steps.ts";
 import { type BreakOff, breakOff, closeTurn, type LastWords } from "./turn-end.ts";
 
@@ -237,9 +237,9 @@ export class Turns {
     return breakOff(this.#database, turn, broken);
   }
 
-  /** See `wasAnswered`. */
-  wasAnswered(turn: Turn, userId: UserId): Promise<boolean> {
-    return wasAnswered(this.#database, turn, userId);
+  /** See `hasUnknownAnswer`. */
+  hasUnknownAnswer(turn: Turn, userId: UserId): Promise<boolean> {
+    return hasUnknownAnswer(this.#database, turn, userId);
   }
 
   /** See `commitSteps`. What is queued for a room is handed on in the order in which it stands in the outbox. */

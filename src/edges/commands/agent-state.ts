@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { AgentName } from "../../base/lib/ids.ts";
-import { agentNamed } from "../../domain/agents/agent-named.ts";
+import { requireAgent } from "../../domain/agents/require-agent.ts";
 import { changeText } from "../../engine/control/change.ts";
 import { type CommandContext, defineCommand } from "../../engine/control/define-command.ts";
 
@@ -19,7 +19,7 @@ export const commands = [
     level: "admin",
     input: z.object({ name }),
     async run(given, context) {
-      const agent = await agentNamed(context.directory, given.name);
+      const agent = await requireAgent(context.directory, given.name);
       const row = await record(context, agent.name, agent.pausedAt === null ? "at work" : "paused", "paused");
       await context.lifecycle.pause(agent.name, context.event.sender);
       return changeText(row);
@@ -34,7 +34,7 @@ export const commands = [
     level: "admin",
     input: z.object({ name }),
     async run(given, context) {
-      const agent = await agentNamed(context.directory, given.name);
+      const agent = await requireAgent(context.directory, given.name);
       const row = await record(context, agent.name, agent.pausedAt === null ? "at work" : "paused", "at work");
       await context.lifecycle.resume(agent.name);
       return changeText(row);
@@ -56,7 +56,7 @@ export const commands = [
     async run({ name, erase = false }, context) {
       const { audit, directory, event, lifecycle } = context;
       const known = await audit.find(event.eventId);
-      const agent = known ? await directory.find(name as AgentName) : await agentNamed(directory, name);
+      const agent = known ? await directory.find(name as AgentName) : await requireAgent(directory, name);
       const row = await record(context, name, agent?.userId ?? name, erase ? "deleted and erased" : "deleted");
       if (agent) await lifecycle.remove(agent, event.sender, erase);
       return changeText(row);

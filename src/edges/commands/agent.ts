@@ -4,8 +4,8 @@ import type { AgentName, UserId } from "../../base/lib/ids.ts";
 import { isObject } from "../../base/lib/json.ts";
 import { isAgentName, isUserId } from "../../base/lib/matrix-id.ts";
 import { agentUserId } from "../../domain/agents/agent.ts";
-import { agentNamed } from "../../domain/agents/agent-named.ts";
 import { defaultPersona } from "../../domain/agents/persona.ts";
+import { requireAgent } from "../../domain/agents/require-agent.ts";
 import { agentFields, parseAgentSettings } from "../../domain/agents/settings.ts";
 import { changeText } from "../../engine/control/change.ts";
 import { defineCommand, noInput } from "../../engine/control/define-command.ts";
@@ -40,7 +40,7 @@ export const commands = [
     level: "admin",
     input: z.object({ name }),
     async run(given, { directory, rooms }) {
-      const agent = await agentNamed(directory, given.name);
+      const agent = await requireAgent(directory, given.name);
       const joined = await rooms.joinedRooms(agent.userId);
       const settings = Object.entries(agent.settings).filter(([, value]) => value !== null);
       return [
@@ -104,7 +104,7 @@ export const commands = [
     }),
     async run({ name, field, value }, context) {
       const { audit, directory, event, lifecycle } = context;
-      const agent = await agentNamed(directory, name);
+      const agent = await requireAgent(directory, name);
       const definition = new Definition(context, agent);
       if (field === "owner") {
         if (!isUserId(value)) throw new UserError("An owner is a full user id, such as @you:example.org.");

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { UserError } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
 import { isRoomId, isUserId } from "../../base/lib/matrix-id.ts";
-import { budgetScopes, each, limitText, nameOf } from "../../domain/budget/book.ts";
+import { budgetName, budgetScopes, each, limitText } from "../../domain/budget/book.ts";
 import type { BudgetScope } from "../../domain/tables/budgets.ts";
 import { type CommandContext, defineCommand, noInput } from "../../engine/control/define-command.ts";
 
@@ -26,7 +26,7 @@ export const commands = [
     async run(_, { book }) {
       const limits = book.all();
       if (limits.length === 0) return "There are no limits.";
-      return limits.map((account) => `- ${nameOf(account)}: ${limitText(account)}`).join("\n");
+      return limits.map((account) => `- ${budgetName(account)}: ${limitText(account)}`).join("\n");
     },
   }),
   defineCommand({
@@ -79,5 +79,5 @@ async function change(
     );
   const written = { key: digest("budget", event.eventId), actor: event.sender };
   const { before, after } = await book.setLimit(account.scope, account.key, limit, written);
-  return `The budget of ${nameOf(account)} was ${limitText(before)}, and is now ${limitText(after)}.`;
+  return `The budget of ${budgetName(account)} was ${limitText(before)}, and is now ${limitText(after)}.`;
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { fenced } from "../../adapters/matrix/markdown.ts";
+import { fence } from "../../adapters/matrix/markdown.ts";
 import { personaPath } from "../../domain/agents/agent.ts";
 import { defineAgentCommand } from "../../engine/control/define-command.ts";
 import { Definition } from "../../engine/control/definition.ts";
@@ -20,7 +20,7 @@ export const commands = [
       if (text === undefined) {
         const persona = await definition.persona();
         const hint = `Its owner changes it: \`${prefix}persona TEXT\``;
-        return { text: `${fenced(persona.text, "markdown")}\n\n${hint}`, taint: persona.taint };
+        return { text: `${fence(persona.text, "markdown")}\n\n${hint}`, taint: persona.taint };
       }
       const { before } = await definition.setPersona(text);
       const changed = `${agent.displayName} has another persona from its next turn on: ${text.length} characters.`;

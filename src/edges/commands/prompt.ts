@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { fenced } from "../../adapters/matrix/markdown.ts";
+import { fence } from "../../adapters/matrix/markdown.ts";
 import { changeText } from "../../engine/control/change.ts";
 import { defineAgentCommand } from "../../engine/control/define-command.ts";
 import { Definition } from "../../engine/control/definition.ts";
@@ -20,7 +20,7 @@ export const commands = [
       if (text !== undefined) return changeText(await definition.setPrompt(text));
       const prompt = await definition.prompt();
       const hint = `Its owner changes it: \`${prefix}prompt TEXT\``;
-      return { text: `${fenced(prompt.text)}\n\n${hint}`, taint: prompt.taint };
+      return { text: `${fence(prompt.text)}\n\n${hint}`, taint: prompt.taint };
     },
   }),
 ];

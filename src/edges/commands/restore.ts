@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { digest } from "../../base/lib/ids.ts";
 import { defineAgentCommand } from "../../engine/control/define-command.ts";
-import { inPlace } from "../../engine/operations/operation.ts";
+import { completePaths } from "../../engine/operations/operation.ts";
 import { filesFor } from "../../engine/operations/tool-context.ts";
 
 export const commands = [
@@ -20,7 +20,7 @@ export const commands = [
       const { eventId, roomId, sender } = event;
       const key = digest("restore", eventId);
       const origin = { agent, roomId, by: "person" as const, requesters: [sender], sources: [roomId], taint: [], key };
-      const { path: whole } = inPlace({ paths: ["path"] }, { path }, { agent: agent.name, roomId });
+      const { path: whole } = completePaths({ paths: ["path"] }, { path }, { agent: agent.name, roomId });
       const here = filesFor(files, origin, level);
       const restored = await here.restore(whole, version);
       return `${here.named(restored.path)} is as it was; this is version ${restored.version}.`;

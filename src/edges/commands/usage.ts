@@ -1,4 +1,4 @@
-import { nameOf } from "../../domain/budget/book.ts";
+import { budgetName } from "../../domain/budget/book.ts";
 import type { CallUnderWay } from "../../domain/budget/metered-model.ts";
 import { thousands, underWayText } from "../../domain/budget/token-text.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
@@ -23,7 +23,7 @@ export const commands = [
       const spent = await context.book.table.spentToday(accounts);
       const lines = accounts.map((account) => {
         const used = spent.find(({ scope, key }) => scope === account.scope && key === account.key);
-        return `- ${nameOf(account)}: ${spentText(used, limitOf(account, context))}`;
+        return `- ${budgetName(account)}: ${spentText(used, limitOf(account, context))}`;
       });
       const now = callsShown(context).map((call) => `- ${underWayText(call)}`);
       return ["Today (UTC):", ...lines, ...(now.length > 0 ? ["", "Now:", ...now] : [])].join("\n");

@@ -1,7 +1,7 @@
 import type { Leases } from "../../adapters/database/leases.ts";
 import { HomeserverError } from "../../adapters/matrix/client.ts";
 import { inlineCode } from "../../adapters/matrix/markdown.ts";
-import { relatingTo } from "../../adapters/matrix/relation.ts";
+import { withTarget } from "../../adapters/matrix/relation.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import { messageOf, RetryError } from "../../base/lib/errors.ts";
 import type { Conversation, RoomId, UserId } from "../../base/lib/ids.ts";
@@ -92,13 +92,13 @@ export class Delivery {
     await leases.serve(
       "outbox",
       (roomIds) => this.#take(roomIds),
-      () => outbox.roomsWithPending(),
+      () => outbox.findRoomsWithPending(),
     );
   }
 
   /** Sends what was left lying while nothing might be sent. */
   resume(): void {
-    this.#parts.outbox.roomsWithPending().then(
+    this.#parts.outbox.findRoomsWithPending().then(
       (roomIds) => this.nudge(roomIds),
       (error: unknown) => this.#parts.log.error({ err: error }, "what was left lying is sent later"),
     );
@@ -188,7 +188,7 @@ export class Delivery {
       this.#doubts.forget(row.key);
       // A row that becomes no event has no echo.
       if (eventId === undefined) await outbox.sent([{ key: row.key, eventId }]);
-      else this.#inHand.sent(row.key, eventId);
+      else this.#inHand.markSent(row.key, eventId);
       onSettled("sent");
       return true;
     } catch (error) {
@@ -274,7 +274,7 @@ export class Delivery {
   async #contentOf({ about: earlier, content, roomId }: OutboxDraft): Promise<OutboxRow["content"] | undefined> {
     if (earlier == null) return content;
     const eventId = this.#inHand.eventOf(earlier) ?? (await this.#parts.outbox.eventOf(roomId, earlier));
-    return eventId && (relatingTo(content as Record<string, unknown>, eventId) as OutboxRow["content"]);
+    return eventId && (withTarget(content as Record<string, unknown>, eventId) as OutboxRow["content"]);
   }
 
   #resumeLater(roomId: RoomId, pauseMs: number): void {

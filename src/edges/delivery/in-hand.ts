@@ -44,7 +44,7 @@ export class InHand {
   }
 
   /** The homeserver has it; whose echo has come by now is not in hand any more. */
-  sent(key: string, eventId: EventId): void {
+  markSent(key: string, eventId: EventId): void {
     const row = this.#rows.get(key);
     if (!row) return;
     this.#rows.set(key, { roomId: row.roomId, state: "sent", eventId, at: this.#clock.monotonic() });

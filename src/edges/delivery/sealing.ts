@@ -1,7 +1,7 @@
 import type { MatrixClient } from "../../adapters/matrix/client.ts";
 import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Machines } from "../../domain/crypto/machines.ts";
-import { isSecret } from "../../domain/speech/plain-text.ts";
+import { mustBeSealed } from "../../domain/speech/plain-text.ts";
 import type { CryptoMachines } from "../../domain/tables/crypto-machines.ts";
 import type { Outbox, OutboxDraft, OutboxRow } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
@@ -11,7 +11,7 @@ interface SealingParts {
   readonly client: MatrixClient;
   readonly machines: Pick<Machines, "run">;
   readonly outbox: Pick<Outbox, "freeze">;
-  readonly table: Pick<CryptoMachines, "unpublished">;
+  readonly table: Pick<CryptoMachines, "findUnpublished">;
   readonly rooms: Pick<Rooms, "isEncrypted" | "isUnwritable">;
   readonly secrecyOf: (roomId: RoomId) => Promise<RoomSecrecy>;
 }
@@ -51,14 +51,14 @@ export class Sealing {
   async prepare(userId: UserId): Promise<void> {
     const { client, machines, table } = this.#parts;
     if (userId === client.botUserId || this.#prepared.has(userId)) return;
-    if ((await table.unpublished([userId])).size > 0) await machines.run(userId, async () => {});
+    if ((await table.findUnpublished([userId])).size > 0) await machines.run(userId, async () => {});
     this.#prepared.add(userId);
   }
 
   /** To be asked directly before a row is sent. */
   async wayOf(row: OutboxDraft & Partial<Pick<OutboxRow, "wire">>): Promise<Way> {
     if (row.wire) return "sealed";
-    return isSecret(row) ? this.#wayInto(row.roomId, row.sender) : "plain";
+    return mustBeSealed(row) ? this.#wayInto(row.roomId, row.sender) : "plain";
   }
 
   /** A row's message in the form in which it is sent however often; it is made once. */

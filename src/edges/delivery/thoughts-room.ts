@@ -70,7 +70,7 @@ export class ThoughtsRooms {
 
   async #tell(name: AgentName): Promise<void> {
     const { directory, history, client, onOutbox } = this.#parts;
-    const agent = await directory.recent(name);
+    const agent = await directory.findRecent(name);
     if (!agent) return;
     for (;;) {
       const entries = await history.findUntold(name, entriesAtOnce);

@@ -14,15 +14,15 @@ import type { Rooms } from "../../domain/tables/rooms.ts";
 import { isCard } from "../../engine/operations/approval-card.ts";
 import type { Approvals } from "../../engine/operations/approvals.ts";
 import type { Scene, Sensor } from "../../engine/operations/sensor.ts";
-import { isAmongAgents, mediaOf } from "./carried.ts";
-import { causeOf, keyOf } from "./cause.ts";
+import { carriedMediaOf, isAmongAgents } from "./carried.ts";
+import { causeOf, sentKeyOf } from "./cause.ts";
 import { refuseFlood } from "./command-flood.ts";
 import { judgeDraft } from "./drafts.ts";
 import { applyEdits, isEditOf, judgePast, lengthOf } from "./edits.ts";
 import { isServed, refusePlainText, tellOnJoin } from "./encrypted.ts";
 import { Latecomers, type LatecomersParts } from "./late.ts";
 import { answerMembership, approachOf, type Bot } from "./membership.ts";
-import { cannotRead, closedDoor, pausedNotice, tooFast } from "./notices.ts";
+import { cannotReadNotice, closedDoorNotice, pausedNotice, tooFastNotice } from "./notices.ts";
 import { isShownState, project } from "./project.ts";
 import type { Reactions } from "./reactions.ts";
 import { redact, redactLate } from "./redactions.ts";
@@ -91,7 +91,7 @@ export class Judge {
   /** `room` is what is known of the event's room before it. */
   async judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
     const effects = await this.#latecomers.unsaid(event, await this.#judge(event, room));
-    const echoOf = this.kindOf(event.sender) === "human" ? undefined : keyOf(event);
+    const echoOf = this.kindOf(event.sender) === "human" ? undefined : sentKeyOf(event);
     return echoOf === undefined ? effects : { ...effects, echoOf };
   }
 
@@ -119,9 +119,9 @@ export class Judge {
       case "m.room.encryption":
         // Anybody may send what has only the name of a state event.
         if (projected.state === undefined) return {};
-        return { ...projected, outbox: isServed(room, event) ? [] : cannotRead(await this.#oursIn(room), event) };
+        return { ...projected, outbox: isServed(room, event) ? [] : cannotReadNotice(await this.#oursIn(room), event) };
       case "m.room.encrypted":
-        return { ...projected, outbox: isServed(room) ? [] : cannotRead(await this.#oursIn(room), event) };
+        return { ...projected, outbox: isServed(room) ? [] : cannotReadNotice(await this.#oursIn(room), event) };
       default:
         return { ...projected, ...(isShownState(event.type) && event.stateKey !== null && { shownChars: 0 }) };
     }
@@ -147,7 +147,7 @@ export class Judge {
       return {};
     }
     if (event.overtaken) await applyEdits(events, event);
-    const media = await mediaOf(event, this.kindOf, this.#parts.rights);
+    const media = await carriedMediaOf(event, this.kindOf, this.#parts.rights);
     const effects: Effects = {
       shownChars: lengthOf(event),
       ...(media && { media }),
@@ -180,7 +180,7 @@ export class Judge {
     if (cause.requester === undefined || !includesLevel(await this.#parts.rights.of(cause.requester), "chat")) {
       if (cause.byAgent) return effects;
       const told = await this.#parts.bot.onClosedDoor(approachOf(event));
-      return { ...effects, outbox: [...meant.flatMap(({ agent }) => closedDoor(agent, event)), ...told] };
+      return { ...effects, outbox: [...meant.flatMap(({ agent }) => closedDoorNotice(agent, event)), ...told] };
     }
     const awake = meant.filter(({ agent }) => agent.pausedAt === null);
     const paused = cause.byAgent ? [] : meant.flatMap(({ agent }) => pausedNotice(agent, event));
@@ -188,7 +188,9 @@ export class Judge {
     const admission = this.#parts.throttle.admit(cause.requester, event.roomId);
     if (admission !== "admitted") {
       const outbox =
-        admission === "told" && !cause.byAgent ? awake.slice(0, 1).flatMap(({ agent }) => tooFast(agent, event)) : [];
+        admission === "told" && !cause.byAgent
+          ? awake.slice(0, 1).flatMap(({ agent }) => tooFastNotice(agent, event))
+          : [];
       return { ...effects, outbox };
     }
     const wakes = awake.map(
@@ -215,7 +217,7 @@ export class Judge {
     if (!done.wakes?.length) return done;
     const admission = this.#parts.throttle.admit(event.sender, event.roomId);
     if (admission === "admitted") return done;
-    return { outbox: agent && admission === "told" ? tooFast(agent, event) : [] };
+    return { outbox: agent && admission === "told" ? tooFastNotice(agent, event) : [] };
   }
 
   async #whoIsMeant(event: StoredEvent, message: Message, room: RoomContext, agentsHere: readonly Agent[]) {
@@ -237,7 +239,7 @@ export class Judge {
         room,
         agentsHere,
         senderOf: async (eventId) => (await ask(events.find(eventId)))?.sender,
-        spokeIn: (threadId) => ask(events.spokeIn(event.roomId, threadId, agent.userId)),
+        hasSpokenIn: (threadId) => ask(events.hasSpokenIn(event.roomId, threadId, agent.userId)),
       };
       for (const sensor of sensors) {
         try {
@@ -273,7 +275,7 @@ export class Judge {
     const names = room.agents
       .filter((one) => one.membership === "join")
       .flatMap((one) => agentName(one.userId, this.#parts.serverName) ?? []);
-    const agents = await Promise.all(names.map((name) => this.#parts.directory.recent(name)));
+    const agents = await Promise.all(names.map((name) => this.#parts.directory.findRecent(name)));
     return agents.filter((agent) => agent !== undefined);
   }
 }

@@ -7,7 +7,7 @@ import type { Outbox } from "../../domain/tables/outbox.ts";
 import type { RoomContext } from "../../domain/tables/room-context.ts";
 
 export interface LatecomersParts {
-  readonly events: Pick<Events, "answeredLater" | "answeredUnknown">;
+  readonly events: Pick<Events, "hasAnsweredLater" | "hasAnsweredUnknown">;
   readonly outbox: Pick<Outbox, "echoesOf">;
   /** See `Reconciler`. */
   readonly readMissed: (userId: UserId, roomId: RoomId) => Promise<void>;
@@ -35,9 +35,9 @@ export class Latecomers {
     const { events } = this.#parts;
     if (event.source === "sweep") {
       const since = room.agents.find(({ userId }) => userId === agent.userId)?.since ?? 0;
-      return event.position < since || events.answeredLater(agent, event);
+      return event.position < since || events.hasAnsweredLater(agent, event);
     }
-    return this.#isOld(event) && events.answeredUnknown(agent, event);
+    return this.#isOld(event) && events.hasAnsweredUnknown(agent, event);
   }
 
   /**

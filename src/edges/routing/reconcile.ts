@@ -142,7 +142,7 @@ export class Reconciler {
   /** Of rooms that we were in before we kept their rules for joining: until they are read, these count as open. */
   async #readRules(userId: UserId): Promise<void> {
     const { client, joinRules, log } = this.#parts;
-    for (const roomId of await joinRules.unread(userId)) {
+    for (const roomId of await joinRules.findUnread(userId)) {
       try {
         const { state } = snapshotOf(roomId, await client.roomState({ userId }, roomId), () => "human");
         const rules = state.find(({ type }) => type === "m.room.join_rules");

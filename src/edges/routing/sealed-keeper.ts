@@ -23,7 +23,7 @@ const latestSeconds = 60;
 interface SealedKeeperParts {
   readonly machines: Pick<Machines, "run">;
   readonly sealed: SealedEvents;
-  readonly events: Pick<Events, "answeredUnknown" | "find">;
+  readonly events: Pick<Events, "hasAnsweredUnknown" | "find">;
   readonly devices: Pick<CryptoMachines, "find">;
   readonly kindOf: KindOf;
   readonly outbox: Pick<Outbox, "add">;
@@ -103,7 +103,7 @@ export class SealedKeeper {
   async #look(): Promise<number> {
     const { leases, sealed } = this.#parts;
     await sealed.forgetOld();
-    const waiting = (await sealed.waiting()).filter(({ roomId }) => leases.holds(roomId));
+    const waiting = (await sealed.findWaiting()).filter(({ roomId }) => leases.holds(roomId));
     for (const event of waiting) if (event.ageSeconds >= silentSeconds) await this.#tell(event);
     const youngest = new Map(waiting.map(({ userId, ageSeconds }) => [userId, ageSeconds]));
     for (const [userId, age] of youngest) await this.#ask(userId, pauseAfter(age));
@@ -144,7 +144,7 @@ export class SealedKeeper {
   async #isMissed({ userId }: SealedEvent, event: StoredEvent): Promise<boolean> {
     const { events, kindOf } = this.#parts;
     if (event.content.ciphertext === undefined || kindOf(event.sender) !== "human") return false;
-    return !(await events.answeredUnknown({ userId }, event));
+    return !(await events.hasAnsweredUnknown({ userId }, event));
   }
 }
 

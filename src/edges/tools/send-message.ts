@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { RoomId } from "../../base/lib/ids.ts";
-import { relatedIn } from "../../domain/speech/related.ts";
+import { findRelated } from "../../domain/speech/related.ts";
 import { roomToSpeakIn, sentMessage, threadToSpeakIn } from "../../domain/speech/speaking.ts";
 import { utter } from "../../domain/speech/utter.ts";
 import { eventName } from "../../engine/operations/event-name.ts";
@@ -38,8 +38,8 @@ export const tool = defineTool({
   async run({ content, final, replyTo, roomId: named, threadId }, context) {
     const { agent, events, key, rooms } = context;
     const roomId = await roomToSpeakIn(named, context);
-    const root = threadId === undefined ? undefined : (await relatedIn(roomId, threadId, events)).root;
-    const answered = replyTo === undefined ? undefined : (await relatedIn(roomId, replyTo, events)).eventId;
+    const root = threadId === undefined ? undefined : (await findRelated(roomId, threadId, events)).root;
+    const answered = replyTo === undefined ? undefined : (await findRelated(roomId, replyTo, events)).eventId;
     const thread = threadToSpeakIn(root, roomId, context);
     const members = content.includes("@") ? await rooms.membersOf(roomId) : [];
     const outbox = utter({

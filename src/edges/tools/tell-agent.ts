@@ -3,12 +3,15 @@ import { agentName } from "../../adapters/matrix/message.ts";
 import { HOME, type RoomId, type UserId } from "../../base/lib/ids.ts";
 import { splitUserId } from "../../base/lib/matrix-id.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
-import { agentNamed } from "../../domain/agents/agent-named.ts";
-import { mayBeTold } from "../../engine/operations/letter.ts";
+import { requireAgent } from "../../domain/agents/require-agent.ts";
+import { requireReachable } from "../../engine/operations/letter.ts";
 import { defineTool, type PlaceContext } from "../../engine/operations/tool.ts";
 
 const recipient = async (name: string, { agent, agents }: Pick<PlaceContext, "agent" | "agents">): Promise<Agent> =>
-  mayBeTold(await agentNamed(agents, agentName(name as UserId, splitUserId(agent.userId).server) ?? name), agent);
+  requireReachable(
+    await requireAgent(agents, agentName(name as UserId, splitUserId(agent.userId).server) ?? name),
+    agent,
+  );
 
 export const tool = defineTool({
   name: "TellAgent",

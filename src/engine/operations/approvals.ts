@@ -5,7 +5,7 @@ import type { Rights } from "../../domain/rights/rights.ts";
 import type { Operation, Operations } from "../../domain/tables/operations.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
-import { type CardOutcome, outcomeOfCard, shownInput } from "./approval-card.ts";
+import { type CardOutcome, outcomeOfCard, showInput } from "./approval-card.ts";
 import { cardOf, wordingOnCard } from "./asking.ts";
 import type { Toolbox } from "./toolbox.ts";
 
@@ -46,7 +46,7 @@ export class Approvals {
     if (repeated && (!approved || operation.state === "asked" || operation.state === "running")) return;
     if (isDecided(operation)) throw new UserError(whatBecame(operation));
     if (operation.overdue) throw new UserError(whatBecame({ ...operation, state: "expired" }));
-    if (approved && shownInput(operation.input as Record<string, unknown>) === undefined) {
+    if (approved && showInput(operation.input as Record<string, unknown>) === undefined) {
       throw new UserError(
         `Operation ${operation.id} can only be denied: its input is too long to be shown, so that nobody has seen all of it.`,
       );
@@ -75,7 +75,7 @@ export class Approvals {
   async expire(): Promise<Conversation[]> {
     const { operations } = this.#parts;
     const woken: Conversation[] = [];
-    for (const operation of await operations.overdue()) {
+    for (const operation of await operations.findOverdue()) {
       const told = this.#edit(operation, { state: "expired" });
       const conversation = await operations.decide(operation.id, "expired", undefined, told);
       if (!conversation) continue;

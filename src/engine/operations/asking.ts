@@ -15,7 +15,7 @@ import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import { approvalCard, type Card, type CardQuestion, outcomeOfCard } from "./approval-card.ts";
 import type { AskVerdict } from "./gate.ts";
-import { quoted } from "./shown-text.ts";
+import { quote } from "./shown-text.ts";
 import type { ToolContext } from "./tool.ts";
 import type { Toolbox } from "./toolbox.ts";
 import { roomsIn, type Wording, wordingOf } from "./wording.ts";
@@ -138,8 +138,8 @@ async function placeOf(
     control === undefined || (await rooms.isEncrypted(control)) ? [] : await approversIn(control, { rooms, rights });
   if (control === undefined || admins.length === 0) return undefined;
   const name = (await namesOf([roomId], rooms)).get(roomId);
-  const room = name === undefined ? quoted(roomId) : `${quoted(name)} (${quoted(roomId)})`;
-  const from = `${quoted(agent.displayName)} (${agent.userId}), ${roomId === HOME ? "by itself" : `in ${room}`}`;
+  const room = name === undefined ? quote(roomId) : `${quote(name)} (${quote(roomId)})`;
+  const from = `${quote(agent.displayName)} (${agent.userId}), ${roomId === HOME ? "by itself" : `in ${room}`}`;
   return { card: { key: cardKey, roomId: control, sender: botUserId }, approvers: admins, from, speaks };
 }
 

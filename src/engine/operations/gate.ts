@@ -62,7 +62,7 @@ export const modeIn = ({ settings }: Pick<Agent, "settings">, ofRoom: string | n
 };
 
 /** True if an operation of this kind that is not the agent's `own` would be carried out here without asking. */
-export const permits = async (
+export const isPermitted = async (
   kind: OperationKind,
   { agent, by, level, roomId, rooms }: Pick<ToolContext, "agent" | "by" | "level" | "roomId" | "rooms">,
 ): Promise<boolean> =>

@@ -14,7 +14,7 @@ import type { Arguments } from "./toolbox.ts";
 export type OperationRequest = { readonly tool: AnyTool } & Arguments;
 
 /** Writes paths from their share on; see `Tool.paths`. Whatever looks at the input later sees one path for one file. */
-export function inPlace<Input extends Readonly<Record<string, unknown>>>(
+export function completePaths<Input extends Readonly<Record<string, unknown>>>(
   tool: Pick<AnyTool, "paths">,
   input: Input,
   { agent, roomId }: Conversation,

@@ -7,9 +7,9 @@ import type { OperationCall, OperationRecord } from "../../domain/tables/operati
 import { readCommandLine } from "./command-line.ts";
 import { type AskVerdict, gate, type Verdict } from "./gate.ts";
 import {
+  completePaths,
   describe,
   type Ended,
-  inPlace,
   type OperationRequest,
   resultText,
   toRefused,
@@ -60,7 +60,7 @@ export const parseLine = (caller: Caller, tool: AnyTool, line: string): Parsed =
 function parse({ agent, roomId }: Caller, read: () => OperationRequest): Parsed {
   try {
     const request = read();
-    const input = inPlace(request.tool, request.input, { agent: agent.name, roomId });
+    const input = completePaths(request.tool, request.input, { agent: agent.name, roomId });
     return { state: "valid", request: { ...request, input } };
   } catch (error) {
     if (error instanceof UserError) return { state: "invalid", mistake: error.message };

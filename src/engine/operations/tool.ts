@@ -25,7 +25,7 @@ export type OperationKind = (typeof operationKinds)[number];
 /** Services that every tool is handed as they are; `wireMind` makes them. */
 export interface SharedServices {
   readonly agents: AgentDirectory;
-  readonly events: Pick<Events, "find" | "numbered">;
+  readonly events: Pick<Events, "find" | "findNumbered">;
   readonly interpreter: Interpreter;
   readonly knowledge: Knowledge;
   readonly rooms: Rooms;

@@ -73,7 +73,7 @@ export class Toolbox {
   }
 
   /** Tools that people may command: those of the agent, and, unless it may delegate to none, those of sub-agents. */
-  commandable({ settings }: Agent): readonly AnyTool[] {
+  findCommandable({ settings }: Agent): readonly AnyTool[] {
     const lent: readonly string[] = settings.subAgents?.length === 0 ? [] : subAgentSets;
     return this.#tools.filter(({ set }) => settings.tools.includes(set) || lent.includes(set));
   }

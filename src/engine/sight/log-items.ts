@@ -7,7 +7,7 @@ import { leanEntry } from "../../base/prompt/lean.ts";
 import { beginning } from "../../base/prompt/measure.ts";
 import type { LogEntry } from "../../base/prompt/types.ts";
 import type { EntryRow, SeenEvent } from "../../domain/tables/sight.ts";
-import { type LogItem, saidIn } from "./log.ts";
+import { findSaid, type LogItem } from "./log.ts";
 import { timelineEntry } from "./timeline.ts";
 
 interface Reading {
@@ -35,7 +35,7 @@ export function logItems(
 ): LogItem[] {
   const { fresh, open, until } = reading;
   const isPast = (at: Date): boolean => until === undefined || at.getTime() < until.getTime();
-  const said = saidIn(thoughts, open);
+  const said = findSaid(thoughts, open);
   const [ids, words] = [new Set(said.map(({ id }) => id)), new Set(said.map(({ text }) => text.trim()))];
   const isSaid = ({ name, attributes, children }: Element): boolean =>
     name === "thought"

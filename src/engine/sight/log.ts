@@ -161,7 +161,7 @@ export interface SaidCall {
 }
 
 /** Calls by which the agent has said something in one of the rooms: what was said stands there already. */
-export const saidIn = (entries: readonly Element[], rooms: ReadonlySet<string>): SaidCall[] =>
+export const findSaid = (entries: readonly Element[], rooms: ReadonlySet<string>): SaidCall[] =>
   entries.flatMap((entry) => {
     const sent = entry.name === "functionResult" ? sentIn(entry, rooms) : undefined;
     return sent ? [{ id: entry.attributes.id, text: typeof sent.children === "string" ? sent.children : "" }] : [];

@@ -11,17 +11,17 @@ import type { World } from "../../base/prompt/types.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { type Desks, seatOf } from "../../domain/desk/desk.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
-import { findUntrusted, quotedIn, speakersIn, type Trust, trustedAmong } from "../../domain/rights/trust.ts";
+import { findQuoted, findTrusted, findUntrusted, speakersIn, type Trust } from "../../domain/rights/trust.ts";
 import type { StoredEvent } from "../../domain/tables/events.ts";
 import { type EntryRow, type Seen, Sights } from "../../domain/tables/sight.ts";
 import type { LogState } from "../../domain/tables/steps.ts";
 import { type Surroundings, surroundings } from "../../domain/tables/surroundings.ts";
 import type { TakenWake, Turn } from "../../domain/tables/turns.ts";
 import { modeIn } from "../operations/gate.ts";
-import { blankedElement } from "./blanked.ts";
+import { blankElement } from "./blanked.ts";
 import type { Guides } from "./guides.ts";
-import { scrolledHistories } from "./histories.ts";
-import { lateIn, withLate } from "./late.ts";
+import { scrollHistories } from "./histories.ts";
+import { findLate, withLate } from "./late.ts";
 import { advance, emptyLog } from "./log.ts";
 import { logItems } from "./log-items.ts";
 import { type CarriedMedia, mediaOf } from "./media.ts";
@@ -116,7 +116,7 @@ export class View {
     userIds: readonly UserId[],
   ): Promise<Surroundings & { readonly taint: readonly string[] }> {
     const { people, ...room } = await surroundings(this.#database, roomId, userIds);
-    const trusted = await trustedAmong(userIds, agent, this.#trust);
+    const trusted = await findTrusted(userIds, agent, this.#trust);
     return {
       ...room,
       people: people.map((person) => (trusted.has(person.userId) ? person : { ...person, displayName: null })),
@@ -152,7 +152,7 @@ export class View {
       here: turn.roomId,
       taken,
       admins: this.#rights.admins,
-      trusted: await trustedAmong(nameGiversOf(seen, agent.userId), agent, this.#trust),
+      trusted: await findTrusted(nameGiversOf(seen, agent.userId), agent, this.#trust),
     });
     const isNew = ({ sender, position, eventId }: StoredEvent) =>
       sender !== agent.userId && (position > rooms.seenBefore || taken.includes(eventId));
@@ -162,11 +162,11 @@ export class View {
       { entries, todos, ephemeris: logged ? elements : elements.map(plainThought) },
       seen.redacted,
     );
-    const histories = await scrolledHistories(this.#desks.past, seat, rooms.views, desk.changes);
+    const histories = await scrollHistories(this.#desks.past, seat, rooms.views, desk.changes);
     const speakers = speakersIn([...rooms.views, ...histories]);
     const before = [
       ...seen.rooms.flatMap(({ namedBy }) => namedBy ?? []),
-      ...quotedIn(seen.events, [agent.userId, this.#trust.botUserId]),
+      ...findQuoted(seen.events, [agent.userId, this.#trust.botUserId]),
       ...seen.ownTaint,
       ...[...seen.ephemeris, ...seen.todos].flatMap(({ taint }) => taint),
     ];
@@ -222,7 +222,7 @@ export class View {
       },
     };
     if (!logged) return sight;
-    const late = lateIn(seen.events, rooms, turn.roomId);
+    const late = findLate(seen.events, rooms, turn.roomId);
     const shown = { ...sight.world, rooms: withLate(histories, late, turn.roomId) };
     const items = logItems(seen, made.ephemeris, {
       self: agent.userId,
@@ -254,7 +254,7 @@ function withoutRedacted<
 >(made: Made, redacted: Seen["redacted"]): Made {
   if (redacted.length === 0) return made;
   const repeats = new Repeats(redacted);
-  const blanked = (elements: readonly Element[]) => elements.map((one) => blankedElement(one, repeats));
+  const blanked = (elements: readonly Element[]) => elements.map((one) => blankElement(one, repeats));
   const todos = made.todos.map((todo) => (repeats.in(todo.name) ? { ...todo, name: blank } : todo));
   return { ...made, entries: blanked(made.entries), ephemeris: blanked(made.ephemeris), todos };
 }

@@ -8,7 +8,7 @@ import type { Operation } from "../../domain/tables/operations.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import { Fenced, RequestChanged } from "../../domain/tables/steps.ts";
 import { askPeople, cardOutcome } from "../operations/asking.ts";
-import { carriedBy } from "../operations/carried-files.ts";
+import { findCarriedFiles } from "../operations/carried-files.ts";
 import { type Approved, decideApproved } from "../operations/decide-approved.ts";
 import { type Ended, hashOf, type OperationRequest, toRefused, unknown, withSources } from "../operations/operation.ts";
 import type { Origin } from "../operations/origin.ts";
@@ -62,7 +62,7 @@ export async function perform(call: CallPlace, origin: Origin): Promise<Performe
   if (step.state === "started" && !request.tool.repeatable)
     return toPerformed({ ...call, asked: known }, record({ key: known?.key ?? origin.key }, unknown));
 
-  const carried = await carriedBy(request, files, origin);
+  const carried = await findCarriedFiles(request, files, origin);
   const asked = known?.askedBecause == null ? undefined : known;
   // A call that is not approved needs no new question: nothing lets it through. One that nobody was shown does.
   const isAsked =

@@ -11,7 +11,7 @@ const graceMs = 10_000;
 /** Does what there is to do in a conversation; one for which it does not return true comes again. */
 export type Handler = (conversation: Conversation) => Promise<boolean>;
 
-export const keyOf = ({ agent, roomId }: Conversation): string => `${agent}|${roomId}`;
+export const conversationKey = ({ agent, roomId }: Conversation): string => `${agent}|${roomId}`;
 
 /**
  * The conversations that this process has work for: each runs once at a time, and once more where it came again
@@ -54,7 +54,7 @@ export class TurnQueue {
 
   /** Returns false where it waits for others to end first; for what runs in its own conversation it always waits. */
   send(conversation: Conversation): boolean {
-    const key = keyOf(conversation);
+    const key = conversationKey(conversation);
     if (!this.#waiting.has(key)) this.#waiting.set(key, conversation);
     this.#look();
     return this.#running.has(key);

@@ -16,7 +16,7 @@ import { cardOutcome } from "../operations/asking.ts";
 import { hasEvent, threadOf } from "./cause.ts";
 import { interruptionText, Parked, ShuttingDown, Stopped } from "./interruption.ts";
 import type { Mind } from "./mind.ts";
-import { keyOf } from "./queue.ts";
+import { conversationKey } from "./queue.ts";
 import { wasAnswered } from "./restored.ts";
 import { keyInTurn } from "./state.ts";
 import { workTurn } from "./turn.ts";
@@ -62,7 +62,7 @@ export class TurnRunner {
     if (this.#closing) return false;
     const controller = new AbortController();
     const { promise: ended, resolve } = Promise.withResolvers<void>();
-    this.#running.set(keyOf(conversation), { turn, controller, ended });
+    this.#running.set(conversationKey(conversation), { turn, controller, ended });
     const hideWork = this.#mind.showWork(agent, conversation.roomId);
     const started = this.#mind.clock.monotonic();
     let outcome: TurnOutcome = "left";
@@ -75,7 +75,7 @@ export class TurnRunner {
       about(subject, () => this.#mind.log.debug({ outcome, milliseconds }, "the turn is over"));
       this.#mind.onTurnEnded(outcome, milliseconds);
       hideWork();
-      this.#running.delete(keyOf(conversation));
+      this.#running.delete(conversationKey(conversation));
       resolve();
     }
   }
@@ -101,8 +101,8 @@ export class TurnRunner {
       await turns.close(turn, "cancelled", why, { outbox, ephemeris: [end, ...results] });
       onOutbox(outbox.map((draft) => draft.roomId));
       if (turn.state !== "running") continue;
-      this.#abort(keyOf(conversation));
-      this.#notifier.tell("stop", [keyOf(conversation)]);
+      this.#abort(conversationKey(conversation));
+      this.#notifier.tell("stop", [conversationKey(conversation)]);
     }
     return meant;
   }

@@ -61,7 +61,7 @@ const isMeant = async (situation: Situation): Promise<boolean> => {
       creators: [],
     },
     senderOf: async () => repliedTo,
-    spokeIn: async () => spokeInThread,
+    hasSpokenIn: async () => spokeInThread,
   };
   return (await sensor.notice?.(scene)) !== undefined;
 };

@@ -10,7 +10,7 @@ import { FileSystem } from "../../../src/domain/files/file-system.ts";
 import { type Level, levels } from "../../../src/domain/rights/permissions.ts";
 import { Rooms } from "../../../src/domain/tables/rooms.ts";
 import { tool as writeFile } from "../../../src/edges/tools/fs-write-file.ts";
-import { type Call, gate, permits, reachesOutside, type Verdict } from "../../../src/engine/operations/gate.ts";
+import { type Call, gate, isPermitted, reachesOutside, type Verdict } from "../../../src/engine/operations/gate.ts";
 import { type AnyTool, defineTool, type OperationKind, operationKinds } from "../../../src/engine/operations/tool.ts";
 import { actorOf, shares } from "../../support/actor.ts";
 import { makeAgent } from "../../support/agents.ts";
@@ -382,7 +382,7 @@ onEachDatabase((database) => {
     const table = new Rooms(database());
     const [reading, any] = [here.get("read") ?? alone, here.get(null) ?? alone];
     const may = (roomId: RoomId, level: Level, by: (typeof bys)[number]) =>
-      permits("create", { agent: makeAgent("helper", { mode: "create" }), by, level, roomId, rooms: table });
+      isPermitted("create", { agent: makeAgent("helper", { mode: "create" }), by, level, roomId, rooms: table });
     expect(await may(any, "operate", "model")).toBe(true);
     expect(await may(any, "use", "model")).toBe(false);
     expect(await may(reading, "operate", "model")).toBe(false);
