@@ -14,7 +14,7 @@ export const commands = [
     command: "agent pause",
     examples: ["helper"],
     topic: "agents",
-    description: "The agent wakes for nothing until it is resumed; what it is working on is stopped.",
+    description: "Pauses an agent: it stops its work, and wakes for nothing until it is resumed.",
     where: "control",
     level: "admin",
     input: z.object({ name }),
@@ -29,7 +29,7 @@ export const commands = [
     command: "agent resume",
     examples: ["helper"],
     topic: "agents",
-    description: "Ends a pause. What was said meanwhile is history, and is not answered.",
+    description: "Ends an agent's pause. Messages that came meanwhile are history, and are not answered.",
     where: "control",
     level: "admin",
     input: z.object({ name }),
@@ -45,12 +45,12 @@ export const commands = [
     examples: ["helper", "helper --erase"],
     topic: "agents",
     description:
-      "The agent leaves its rooms, and its user is deactivated for ever. What it knew is kept, unless it is erased.",
+      "Deletes an agent: it leaves its rooms, and its user is deactivated for ever. Its files and all else that it knew are kept, unless you erase them.",
     where: "control",
     level: "admin",
     input: z.object({
       name,
-      erase: z.boolean().optional().describe("Also deletes all that the agent knew, and hides what it said"),
+      erase: z.boolean().optional().describe("Also deletes all that the agent knew, and hides its messages"),
     }),
     namedLast: true,
     async run({ name, erase = false }, context) {

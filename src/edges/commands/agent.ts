@@ -19,7 +19,7 @@ export const commands = [
   defineCommand({
     command: "agent list",
     topic: "agents",
-    description: "All agents of this bridge.",
+    description: "Lists all agents of this bridge.",
     where: "control",
     level: "admin",
     input: noInput,
@@ -35,7 +35,7 @@ export const commands = [
     command: "agent show",
     examples: ["helper"],
     topic: "agents",
-    description: "How an agent is configured, and where it is.",
+    description: "Shows how an agent is configured, and in which rooms it is.",
     where: "control",
     level: "admin",
     input: z.object({ name }),
@@ -60,7 +60,7 @@ export const commands = [
     command: "agent create",
     examples: ['clara --persona "You are Clara, and brief."'],
     topic: "agents",
-    description: "Makes a new agent, which is yours. Invitations that it has already are answered.",
+    description: "Makes a new agent, which belongs to you. It answers invitations that it has already.",
     where: "control",
     level: "admin",
     input: z.object({
@@ -94,7 +94,7 @@ export const commands = [
     examples: ["helper mode read"],
     topic: "agents",
     description:
-      "Changes a field of the agent's agent.json, its owner, or its persona; `null` puts a field back. In force when it wakes next.",
+      "Changes a field of the agent's agent.json, its owner, or its persona; `null` puts a field back to its default. It holds when the agent wakes next.",
     where: "control",
     level: "admin",
     input: z.object({

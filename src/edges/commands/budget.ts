@@ -12,14 +12,14 @@ const scope = z
 const key = z
   .string()
   .optional()
-  .describe(`The agent's name, the room's id or the person's; ${each} for each; nothing for the bridge`);
+  .describe(`The agent's name, the room's id or the person's user id; ${each} for each one; nothing for the bridge`);
 const limit = () => z.number().min(0).max(Number.MAX_SAFE_INTEGER).optional();
 
 export const commands = [
   defineCommand({
     command: "budget",
     topic: "spending",
-    description: "All limits for a day (UTC).",
+    description: "Lists all limits for a day (UTC).",
     where: "anywhere",
     level: "admin",
     input: noInput,
@@ -33,7 +33,7 @@ export const commands = [
     command: "budget set",
     examples: ["--usd 5 agent helper", "--tokens 2000000 bridge"],
     topic: "spending",
-    description: "Sets what may be spent on one day (UTC); it stands before the configuration.",
+    description: "Limits how much may be spent on one day (UTC). It counts instead of the configuration.",
     where: "anywhere",
     level: "admin",
     input: z.object({
@@ -52,7 +52,7 @@ export const commands = [
     command: "budget reset",
     examples: ["agent helper"],
     topic: "spending",
-    description: "Takes away what was set by command: the configuration holds again.",
+    description: "Takes away a limit that was set by command. The configuration counts again.",
     where: "anywhere",
     level: "admin",
     input: z.object({ scope, key }),

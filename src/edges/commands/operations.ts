@@ -14,11 +14,12 @@ export const commands = [
   defineCommand({
     command: "operations",
     topic: "approvals",
-    description: "What the agent has done and asked for here, the newest last; in the control room, of all agents.",
+    description:
+      "Lists what the agent has done and asked for here, the newest last; in the control room, of all agents.",
     where: "anywhere",
     level: "use",
     input: z.object({
-      number: z.int().min(1).max(50).optional().describe("How many operations; 10 if it is not said"),
+      number: z.int().min(1).max(50).optional().describe("How many operations; without it 10"),
     }),
     positional: ["number"],
     async run({ number = 10 }, context) {
@@ -49,7 +50,7 @@ export const commands = [
     command: "operation",
     examples: ["17"],
     topic: "approvals",
-    description: "All about one operation, for those who may read whatever its caller had been shown.",
+    description: "Shows everything about one operation, if you may read all that its caller was shown.",
     where: "anywhere",
     level: "use",
     input: z.object({

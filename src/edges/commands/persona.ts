@@ -10,7 +10,7 @@ export const commands = [
     examples: ["You are Clara, who knows about gardens. You are brief."],
     topic: "agents",
     description:
-      "Shows who the agent is: its persona. With a text its owner gives it another one, from its next turn on.",
+      "Shows the agent's persona: who it is. If you own the agent, a text behind the command replaces it, from the next turn on.",
     level: "use",
     input: z.object({ text: z.string().min(1).optional().describe("The new persona, in Markdown") }),
     positional: ["text"],

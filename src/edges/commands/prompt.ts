@@ -10,7 +10,7 @@ export const commands = [
     examples: ["You are a helpful assistant. Answer in French."],
     topic: "agents",
     description:
-      "Shows the system prompt of the agent: what its model is told first. With a text its owner gives it another one, from its next turn on.",
+      "Shows the agent's system prompt, which its model reads first. If you own the agent, a text behind the command replaces it, from the next turn on.",
     level: "use",
     input: z.object({ text: z.string().min(1).optional().describe("The new system prompt") }),
     positional: ["text"],

@@ -9,7 +9,7 @@ export const commands = [
     command: "restore",
     examples: ["notes.md 3"],
     topic: "files",
-    description: "Brings back what a file was before it was overwritten or deleted; `!stat` lists the versions.",
+    description: "Brings back a former version of a file that was overwritten or deleted. `!stat` lists the versions.",
     level: "operate",
     input: z.object({
       path: z.string().min(1).describe("The file: notes.md in this room, or share:/path"),

@@ -14,7 +14,7 @@ export const commands = [
   defineCommand({
     command: "usage",
     topic: "spending",
-    description: "What was spent today (UTC), and of which limit.",
+    description: "Shows how much was spent today (UTC), and how much may be.",
     where: "anywhere",
     level: "chat",
     input: noInput,

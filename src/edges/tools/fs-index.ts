@@ -16,7 +16,7 @@ export const tool = defineTool({
   examples: ["report.md"],
   topic: "files",
   description: "Cuts a text file into sections and keeps each as knowledge; where you may not, it only counts them.",
-  help: "Cuts a text file into sections and keeps each as knowledge of the agent. If you may not create anything, it only says how many there would be.",
+  help: "Cuts a text file into sections and keeps each as knowledge of the agent. If you may not create anything, it only counts the sections.",
   wording: "Keep {path} as knowledge",
   kind: "read",
   beside: false,

@@ -25,13 +25,17 @@ export const tool = defineTool({
       .min(1)
       .meta({
         description: "Default: the conversation's own",
-        help: "The room to speak in, such as !abc:example.org; without it, the conversation's own",
+        help: "The room to speak in, such as !abc:example.org; without it, this room",
       })
       .optional(),
-    threadId: eventName
-      .optional()
-      .describe("id of the message at the start of the thread; default: the thread in which this is asked"),
-    replyTo: eventName.optional().describe("id of the message that this answers"),
+    threadId: eventName.optional().meta({
+      description: "id of the message at the start of the thread; default: the thread in which this is asked",
+      help: "The message at the start of the thread, by its number or its id; without it, the thread in which you write",
+    }),
+    replyTo: eventName.optional().meta({
+      description: "id of the message that this answers",
+      help: "The message that this answers, by its number or its id",
+    }),
     final: z.boolean().describe("true: nothing is left to do, the turn ends").optional(),
     content: z.string().trim().min(1).describe("What to say"),
   }),

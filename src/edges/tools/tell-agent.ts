@@ -21,7 +21,7 @@ export const tool = defineTool({
   topic: "speaking",
   description:
     "Tells another agent something in its home, where only its owner sees it. Its answer, if any, reaches you in yours.",
-  help: "Has the agent tell another agent something, at that agent's home, where only its owner sees it.",
+  help: "Has the agent send a message to another agent's home, where only the owner of that agent sees it.",
   wording: "Tell the agent {agent} something",
   kind: "create",
   sendsTo: async ({ agent }, context) => (await recipient(agent, context)).owner as string as RoomId,
@@ -44,7 +44,10 @@ export const tool = defineTool({
       .trim()
       .min(1)
       .max(16_000)
-      .meta({ description: "With all that it has to know", help: "What to tell it, with all that it has to know" }),
+      .meta({
+        description: "With all that it has to know",
+        help: "The message, with everything that the other agent has to know",
+      }),
   }),
   async run({ agent, text }, context) {
     const to = await recipient(agent, context);

@@ -16,6 +16,7 @@ export const tool = defineTool({
   examples: ["3"],
   topic: "todo",
   description: "Tells all of a todo: what was done for it, with the results, and which messages were sent.",
+  help: "Shows everything about a todo: what was done for it, with the results, and which messages were sent.",
   kind: "read",
   own: true,
   repeatable: true,

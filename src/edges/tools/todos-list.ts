@@ -10,7 +10,7 @@ export const tool = defineTool({
   aliases: ["todo list", "todos"],
   topic: "todo",
   description: "Lists what this conversation has set out to do.",
-  help: "Lists what the agent has set out to do in this room.",
+  help: "Lists the todos of this room: what the agent has set out to do.",
   kind: "read",
   own: true,
   repeatable: true,

@@ -10,6 +10,7 @@ export const tool = defineTool({
   examples: ["3"],
   topic: "todo",
   description: "Removes a todo that is not to be done any more, or that is done and need not be seen.",
+  help: "Removes a todo that is done, or that is not to be done any more.",
   kind: "delete",
   own: true,
   repeatable: true,
