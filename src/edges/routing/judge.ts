@@ -32,7 +32,7 @@ import { type Teller, tellUnreadable } from "./unreadable.ts";
 interface CommandHandler {
   /** True if a human's own message with this body may be a command. */
   isOne(body: string): boolean;
-  /** Answers with what follows from it, or `undefined` if it is none. */
+  /** Returns all that follows from the command; `undefined` if the message is none. */
   handle(command: {
     readonly event: StoredEvent;
     readonly message: Message;
@@ -58,7 +58,7 @@ export interface JudgeParts extends LatecomersParts {
   readonly log: Log;
 }
 
-/** Decides what follows from an event: what it changes in what we know, who wakes for it, and what is said at once. */
+/** Decides what follows from an event: which facts it changes, who wakes for it, and which notices are sent at once. */
 export class Judge {
   readonly #parts: JudgeParts;
   readonly #latecomers: Latecomers;
@@ -77,18 +77,18 @@ export class Judge {
   readonly ignores = async (userId: UserId): Promise<boolean> =>
     this.kindOf(userId) === "human" && this.#parts.rights.ignores(userId);
 
-  /** A human's command, which may take long, and on which nothing that comes behind it depends. */
+  /** True for a human's command: it may take long, and no later event depends on it. */
   isCommand({ content: { body, msgtype }, sender, type }: StoredEvent): boolean {
     if (type !== "m.room.message" || msgtype !== "m.text" || typeof body !== "string") return false;
     return this.#parts.commands.isOne(body) && this.kindOf(sender) === "human";
   }
 
-  /** Reads the event's room before it is routed, where that is needed; see `Latecomers`. */
+  /** Reads the event's room, where routing needs it; see `Latecomers`. */
   readRoom(event: StoredEvent, room: RoomContext): Promise<boolean> {
     return this.#latecomers.readRoom(event, room);
   }
 
-  /** `room` is what is known of the event's room before it. */
+  /** Judges one event; `room`: its room as known before the event. */
   async judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
     const effects = await this.#latecomers.unsaid(event, await this.#judge(event, room));
     const echoOf = this.kindOf(event.sender) === "human" ? undefined : sentKeyOf(event);
@@ -117,7 +117,7 @@ export class Judge {
       case "m.room.redaction":
         return { outbox: await redact(event, room, { ...this.#parts, kindOf: this.kindOf }) };
       case "m.room.encryption":
-        // Anybody may send what has only the name of a state event.
+        // Anybody may send a message with the type of a state event.
         if (projected.state === undefined) return {};
         return { ...projected, outbox: isServed(room, event) ? [] : cannotReadNotice(await this.#oursIn(room), event) };
       case "m.room.encrypted":
@@ -136,7 +136,7 @@ export class Judge {
       const meant = () => this.#addressees(event, message, room);
       return { outbox: sender === "human" ? await tellUnreadable(event, room, meant, this.#parts) : [] };
     }
-    // Edits and redactions may come before what they are about.
+    // Edits and redactions may come before their events.
     if (event.overtaken) await redactLate(event, room, { approvals, events, kindOf: this.kindOf });
     if (sender === "agent" && isDraft(event.content)) return judgeDraft(event, events);
     if (message.replaces !== undefined) {
@@ -157,7 +157,7 @@ export class Judge {
       const meant = () => this.#addressees(event, message, room);
       return { ...effects, outbox: sender === "human" ? await refusePlainText(event, meant, this.#parts) : [] };
     }
-    // A question to people is nothing that another agent answers.
+    // A card asks people: no other agent answers it.
     if (sender === "agent" && isCard(event.content)) return effects;
     if (!room.botJoined && room.agents.every((agent) => agent.userId === event.sender)) return effects;
     const agentsHere = await this.#agentsIn(room);
@@ -223,7 +223,7 @@ export class Judge {
   async #whoIsMeant(event: StoredEvent, message: Message, room: RoomContext, agentsHere: readonly Agent[]) {
     const meant: { agent: Agent; reason: WakeDraft["reason"] }[] = [];
     const { events, log, sensors } = this.#parts;
-    // A question that nobody could answer is no sensor's failure: the event is judged again.
+    // If the homeserver or the database did not answer, the sensor did not fail: the event is judged again.
     const unanswered = new Set<unknown>();
     const ask = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
       answer.catch((error: unknown) => {

@@ -39,15 +39,10 @@ export const tool = defineTool({
       .trim()
       .min(1)
       .meta({ description: "Name, or full user id", help: "The other agent: its name, or its full user id" }),
-    text: z
-      .string()
-      .trim()
-      .min(1)
-      .max(16_000)
-      .meta({
-        description: "With all that it has to know",
-        help: "The message, with everything that the other agent has to know",
-      }),
+    text: z.string().trim().min(1).max(16_000).meta({
+      description: "With all that it has to know",
+      help: "The message, with everything that the other agent has to know",
+    }),
   }),
   async run({ agent, text }, context) {
     const to = await recipient(agent, context);

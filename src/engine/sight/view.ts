@@ -27,17 +27,17 @@ import { logItems } from "./log-items.ts";
 import { type CarriedMedia, mediaOf } from "./media.ts";
 import { nameGiversOf, roomViews } from "./room-views.ts";
 
-/** Rooms that are shown; the number of those beyond is said. */
+/** Limit of rooms that are shown; of the others only the number is told. */
 const roomsShown = 10;
 const shownPerRoom = 60;
-/** A log is cut by its characters: this many events, or entries, do not fit into a usual one. */
+/** Limit of events, or entries, that are read for a log: more than its characters usually hold. */
 const loggedMost = 1_000;
-/** Events of a room that a conversation has not been shown before. */
+/** Limit of a room's events that are new to a conversation. */
 const loggedAtFirst = 200;
 const membersShown = 50;
 const ephemerisShown = 50;
 
-/** World that a step shows, and what that means for walls and for the next turn. */
+/** World that a step shows, and the facts that walls and the next turn need. */
 export interface Sight {
   readonly world: World;
   readonly sources: readonly RoomId[];
@@ -52,7 +52,7 @@ export interface Sight {
   /** See `Seen`. */
   readonly emptied: boolean;
   readonly changes: number;
-  /** To be remembered for the conversation's next render. */
+  /** State of the log for the conversation's next render. */
   readonly log: LogState | undefined;
 }
 
@@ -79,7 +79,7 @@ export class View {
   readonly #trust: Trust;
   /** Names the model with which an agent thinks. */
   readonly modelOf: (agent: Agent) => string;
-  /** Before this, an agent without `reloadEphemeris` remembers nothing. */
+  /** Start of the process: an agent without `reloadEphemeris` remembers nothing from before. */
   readonly #startedAt: Date;
 
   constructor(
@@ -259,7 +259,7 @@ function withoutRedacted<
   return { ...made, entries: blanked(made.entries), ephemeris: blanked(made.ephemeris), todos };
 }
 
-/** Sources of which as much was read as ever is. */
+/** Finds the sources of which the limit was read: they may have older items. */
 const fullSources = ({ events, ephemeris }: Seen): ReadonlySet<RoomId | "ephemeris"> =>
   new Set([
     ...[...Map.groupBy(events, ({ roomId }) => roomId)].flatMap(([roomId, { length }]) =>
@@ -270,7 +270,7 @@ const fullSources = ({ events, ephemeris }: Seen): ReadonlySet<RoomId | "ephemer
 
 const elementOf = memo(({ entry }: EntryRow) => keepRendered(fromStored(entry)));
 
-/** Without the mark that it was said, which only a log needs to know. */
+/** Removes the mark that a text was said: only a log needs it. */
 const plainThought = memo((element: Element): Element => {
   const { roomId: _, sent, ...attributes } = element.attributes;
   return element.name === "thought" && sent ? keepRendered({ ...element, attributes }) : element;
