@@ -27,7 +27,7 @@ create index events_history on events (room_id, position) where shown;
 create index events_replaces on events (replaces) where replaces is not null;
 create index events_redacts on events (redacts) where redacts is not null;
 
--- What the homeserver sent and could not be stored as an event; kept as it came, for people to look at.
+-- Events of the homeserver that could not be stored; kept as they came, for people to look at.
 create table quarantine (
   digest text primary key,
   reason text not null,

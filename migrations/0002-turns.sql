@@ -94,7 +94,7 @@ create table usage (
   primary key (turn_id, n)
 );
 
--- What was shown to the model, exactly; emptied when an event in it is redacted.
+-- Prompts exactly as they were shown to the model; emptied when an event in them is redacted.
 create table renders (
   turn_id bigint not null,
   n integer not null,

@@ -11,7 +11,7 @@ create index files_by_path on files (share, path collate "C");
 create index files_of_root on files (share, root) include (size);
 create index files_event on files (event_id) where event_id is not null;
 
--- What files were before they were overwritten or deleted; kept for 7 days.
+-- Former versions of files that were overwritten or deleted; kept for 7 days.
 create table file_versions (
   share varchar(64) not null,
   path varchar(1024) not null,
@@ -58,7 +58,7 @@ language sql stable as $$
   end
 $$;
 
--- Whether an agent has to do with a place: it is in the room; it shares a room with the user, or belongs to them.
+-- True if an agent has to do with a place: it is in the room; it shares a room with the user, or belongs to them.
 create function is_at(agent_user text, owner text, place text) returns boolean
 language sql stable as $$
   select case
@@ -71,7 +71,7 @@ language sql stable as $$
   end
 $$;
 
--- What agents know from files and people: `fileChunk:{path}[{i}]`, `fileSummary:{path}`, …
+-- Knowledge of agents from files and people: `fileChunk:{path}[{i}]`, `fileSummary:{path}`, …
 create table knowledge (
   id bigint generated always as identity primary key,
   agent text not null references agents (name),

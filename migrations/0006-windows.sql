@@ -1,4 +1,4 @@
--- What lies on the desk of a conversation. A window that is always there (persona, scratchpad, histories) has a row
+-- Windows on the desk of a conversation. A window that is always there (persona, scratchpad, histories) has a row
 -- only while something was done to it in the running turn: its `src` is its id.
 create table windows (
   id bigint generated always as identity primary key,
@@ -6,13 +6,13 @@ create table windows (
   room_id text not null,
   src_type text not null check (src_type in ('file', 'search', 'page', 'system')),
   src text not null,
-  -- What else its source needs to be read again, as JSON.
+  -- Everything else that its source needs to be read again, as JSON.
   arguments text not null default '',
   window_id text not null generated always as (case when src_type = 'system' then src else src_type || '_' || id::text end) stored,
   title text,
   attributes jsonb not null default '{}',
   content_type text not null default '',
-  -- What was read of the source; null where it is read anew for each step.
+  -- Text that was read of the source; null where it is read anew for each step.
   content text,
   -- Rooms and users whose content is in it, as may_read names them.
   sources text[] not null default '{}',

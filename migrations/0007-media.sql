@@ -1,5 +1,4 @@
--- What became of the file that an event carries; null: it carries none. `media_after`: it waits to be fetched, and may
--- be from then on.
+-- State of the file that an event carries; null: it carries none. `media_after`: the file is to be fetched, from then on.
 alter table events add column media jsonb;
 alter table events add column media_after timestamptz;
 create index events_to_fetch on events (media_after) where media_after is not null;

@@ -16,7 +16,7 @@ create table budgets (
   primary key (scope, key)
 );
 
--- What was spent on a day, and what is reserved for calls that run.
+-- Amounts spent on a day, and reserved for calls that run.
 create table spending (
   day date not null,
   scope text not null,
@@ -37,7 +37,7 @@ create table reservations (
   created_at timestamptz not null default now()
 );
 
--- What a reservation holds of an account.
+-- Amount that a reservation holds of an account.
 create function held_for(held reservations, account spending, out tokens bigint, out usd double precision)
 language sql immutable as $$
   select case when held.accounts @> part then held.tokens else 0 end, case when held.accounts @> part then held.usd else 0 end

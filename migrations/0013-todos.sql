@@ -1,4 +1,4 @@
--- What a conversation has set out to do. What is removed stays for what is linked to it.
+-- Todos of a conversation. A removed todo stays, for the operations that are linked to it.
 create table todos (
   agent text not null references agents (name),
   room_id text not null,
@@ -10,7 +10,7 @@ create table todos (
   removed_at timestamptz,
   -- Of the call that made it, with its place among those that the call made.
   key text not null unique,
-  -- What that call had been shown, as `may_read` names it: who may not read that may not read the todo.
+  -- Sources that that call had been shown, as `may_read` names them: who may not read those may not read the todo.
   sources text[] not null default '{}',
   -- Untrusted texts that it had read.
   taint text[] not null default '{}',

@@ -11,7 +11,7 @@ create table schedules (
   text text not null,
   -- For whom its turns act.
   made_by text not null,
-  -- What whoever made it had been shown, as `may_read` names it, and the untrusted texts among that.
+  -- Sources that its maker had been shown, as `may_read` names them, and the untrusted texts among them.
   sources text[] not null default '{}',
   taint text[] not null default '{}',
   -- When it fires next; null: never again.
@@ -22,7 +22,7 @@ create table schedules (
 create index schedules_due on schedules (next_at) where next_at is not null and removed_at is null;
 create index schedules_of_agent on schedules (agent, id) where removed_at is null;
 
--- What went into the note, as `may_read` names it, and the untrusted texts among that.
+-- Sources of the note, as `may_read` names them, and the untrusted texts among them.
 alter table wakes
   add column sources text[] not null default '{}',
   add column taint text[] not null default '{}';

@@ -13,8 +13,8 @@ alter table renders
   -- Who was shown it; null: the agent itself.
   add column sub_agent text;
 
--- Whether a file came with an event that not all of an audience may read: in rooms whose history is closed to
--- newcomers. What the file was before counts, too.
+-- True if a file came with an event that not all of an audience may read: in rooms whose history is closed to
+-- newcomers. Former versions of the file count, too.
 create function came_too_early(audience text[], file_share text, file_path text) returns boolean
 language sql stable as $$
   select exists (

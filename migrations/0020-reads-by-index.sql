@@ -1,4 +1,4 @@
--- What was read by going through a whole room, or table. No index here serves a statement that does not name its condition.
+-- Indexes for reads that went through a whole room or table. None serves a statement that does not name its condition.
 create index events_not_shown on events (room_id, position) where not shown;
 create index wakes_of_event on wakes (event_id) where event_id is not null;
 -- By its hash: it may be a text of any length.

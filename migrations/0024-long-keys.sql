@@ -7,7 +7,7 @@ alter table windows add column digest text not null generated always as (window_
 alter table windows drop constraint windows_agent_room_id_src_type_src_arguments_key;
 alter table windows add unique (agent, room_id, src_type, digest);
 
--- What was done once and leaves nothing behind by which that could be seen: whoever died before they were told is told.
+-- Deeds that leave no other trace: who tries one again after a death learns here that it was done.
 create table done (
   key text primary key,
   -- The paths, or numbers, that it was done to.

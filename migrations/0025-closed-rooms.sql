@@ -24,8 +24,8 @@ on conflict do nothing;
 insert into room_state (room_id, type, content, sender, position)
 select distinct room_id, 'm.room.join_rules', '{}'::jsonb, '', -1 from members where kind <> 'human' and membership = 'join';
 
--- Whether anybody may join one of the rooms whose members may join this one, or one from which they may come. We know
--- those that we are in; of others it has to be feared.
+-- True if anybody may join one of the rooms whose members may join this one, or one from which they may come. We know
+-- the rooms that we are in; any other counts as open.
 create function has_open_door(room text) returns boolean
 language sql stable as $$
   with recursive doors(room_id, rule, allow) as (
@@ -44,7 +44,7 @@ language sql stable as $$
   select coalesce(bool_or(coalesce(rule not in ('invite', 'knock', 'restricted', 'knock_restricted'), true)), true) from doors
 $$;
 
--- Whether anybody may read a room, or join it unasked. Without a rule for joining a room is by invitation.
+-- True if anybody may read a room, or join it unasked. Without a rule for joining a room is by invitation.
 create function is_open(room text) returns boolean
 language sql stable as $$
   select coalesce(bool_or(case
@@ -122,14 +122,14 @@ language sql stable as $$ select exists (select 1 from unseen_by($1, $2) where $
 create or replace function history_floor(audience text[], source text) returns double precision
 language sql stable as $$ select coalesce((select until from unseen_by($1, $2) where since = '-infinity'), 0) $$;
 
--- Whether what was made at this place, from these sources, may be shown to an audience that is here.
+-- True if a text made at this place, from these sources, may be shown to an audience that is here.
 create function may_show(audience text[], here text, sources text[], owner text, place double precision) returns boolean
 language sql stable as $$
   select not exists (
     select 1 from unnest($3) s where (s <> $2 and not may_read($1, s, $4)) or is_unseen($1, s, $5))
 $$;
 
--- Whether all that an audience was shown of a source may be passed on to others.
+-- True if all that an audience was shown of a source may be passed on to others.
 create function may_pass_on(others text[], audience text[], source text, owner text) returns boolean
 language sql stable as $$
   select may_read($1, $3, $4)

@@ -1,7 +1,7 @@
 alter table turns
   -- The humans who were there at every look of the turn since `sources` were begun; null before the first look.
   add column audience text[],
-  -- What was rendered before the turn had to look anew: it may not be said any more, and its renders are kept.
+  -- Sources of renders from before the turn had to look anew: they may not be said any more, and the renders are kept.
   add column former_sources text[] not null default '{}',
   -- Rises with every edit and redaction of a message that the turn works on.
   add column changes integer not null default 0;
@@ -18,7 +18,7 @@ language sql stable as $$
       where m.user_id = e.state_key and (m.kind <> 'human' or (m.room_id = room and m.membership = 'join')))
 $$;
 
--- Whether everybody who hears what is said in a place now may read all that it was made from. `here` is the room of the
+-- True if everybody who hears what is said in a place now may read all that it was made from. `here` is the room of the
 -- conversation that says it, and `rendered` the humans for whom the sources were rendered there: who came later may
 -- read no less of the rooms' histories than they.
 create function may_hear(place text, here text, rendered text[], sources text[], owner text) returns boolean

@@ -9,5 +9,5 @@ update files set text_content = coalesce((
 ), '{}')
 where share = 'agents' and path ~ '^/[^/]+/agent[.]json$' and text_content is json object and text_content like '%"submodel"%';
 
--- What each message of a prompt had of its tokens, in the order of the prompt: see Share in domain/tables/budgets.ts.
+-- Share of each message in the tokens of its prompt, in the order of the prompt: see Share in domain/tables/budgets.ts.
 alter table usage add column shares jsonb;

@@ -16,7 +16,7 @@ create table crypto_machines (
   renewed_at timestamptz
 );
 
--- What the devices remember: keys, sessions, other people's devices. It may never go back in time.
+-- Memory of the devices: keys, sessions, other people's devices. It may never go back in time.
 create table crypto_rows (
   user_id text not null,
   store text not null,

@@ -82,7 +82,7 @@ function folderOf(path: string): string {
 
 interface Import {
   readonly type: boolean;
-  /** What the import names: a path of this file system, a package, or a Node module. */
+  /** Target of the import: a path of this file system, a package, or a Node module. */
   readonly from: string;
 }
 
@@ -104,6 +104,9 @@ const nameOf = (from: string): string => {
 /** `file: …` for each file in which the pattern occurs. */
 const found = (pattern: RegExp, among = files): string[] =>
   among.flatMap(({ name, text }) => text.match(pattern)?.map((match) => `${name}: ${match}`) ?? []);
+
+/** Number of the line in which a place of the text is. */
+const lineAt = (text: string, index: number): number => text.slice(0, index).split("\n").length;
 
 interface FunctionNode {
   readonly start: number;
@@ -213,20 +216,32 @@ describe("the architecture", () => {
     const long = files.flatMap(({ name, text }) =>
       functionsIn(parseAst(text, { lang: "ts" }))
         .filter(({ params }) => params.length > 4)
-        .map(({ start }) => `${name}:${text.slice(0, start).split("\n").length}`),
+        .map(({ start }) => `${name}:${lineAt(text, start)}`),
     );
     expect(long).toEqual([]);
   });
 
-  it("has no two exported types of one name", () => {
-    const types = files.flatMap(({ name, text }) =>
-      [...text.matchAll(/^export (?:interface|type|class|abstract class) (\w+)/gm)].map(([, type = ""]) => ({
-        name,
-        type,
-      })),
+  it("exports no name twice, but for the commands, tools and sensors that load.ts finds", () => {
+    const named = /^export (?:abstract |async )?(?:interface|type|class|function\*?|const) (\w+)/gm;
+    const loaded = ["command", "commands", "tool", "sensor"];
+    const exported = files.flatMap(({ name, text }) =>
+      [...text.matchAll(named)].map(([, word = ""]) => ({ name, word })).filter(({ word }) => !loaded.includes(word)),
     );
-    const shared = [...Map.groupBy(types, ({ type }) => type)].filter(([, places]) => places.length > 1);
-    expect(shared.map(([type, places]) => `${type}: ${places.map(({ name }) => name).join(", ")}`)).toEqual([]);
+    const shared = [...Map.groupBy(exported, ({ word }) => word)].filter(([, places]) => places.length > 1);
+    expect(shared.map(([word, places]) => `${word}: ${places.map(({ name }) => name).join(", ")}`)).toEqual([]);
+  });
+
+  it("has comments that begin with a verb or a noun that acts, never with What, Whether or The same", () => {
+    const empty = /(?:\/\*\*?\s*(?:\*\s*)?|(?<!:)\/\/\s*|^\s*(?:\*|--)\s*)(?:What|Whether|The same)\b/gm;
+    const texts = ["src", "test", "migrations"].flatMap((folder) =>
+      readdirSync(join(project, folder), { recursive: true, encoding: "utf8" })
+        .filter((name) => /\.(?:ts|sql)$/.test(name))
+        .map((name) => ({ name: join(folder, name), text: readFileSync(join(project, folder, name), "utf8") })),
+    );
+    const places = texts.flatMap(({ name, text }) =>
+      [...text.matchAll(empty)].map(({ 0: match, index }) => `${name}:${lineAt(text, index + match.length)}`),
+    );
+    expect(places).toEqual([]);
   });
 
   it("has migrations that are numbered without gaps", () => {

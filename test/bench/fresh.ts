@@ -5,8 +5,8 @@ const newsIn = /^ {2}<room roomId="([^"]+)"[^>]*[^/]>\n {4}<newEvents(?: [^>]*[^
 const messagesIn = /<message [^>]*? sender="[^"]+"[^>]*>([^<]*)</g;
 
 /**
- * What is new in the conversation's room, of plain texts in the layout `cacheable`: a model that is to answer at once
- * cannot read its whole prompt as LMML first.
+ * Finds the new messages in the conversation's room, of plain texts in the layout `cacheable`: a model that is to answer
+ * at once cannot read its whole prompt as LMML first.
  */
 export function freshMessages(request: ModelRequest): { roomId: string; bodies: string[] } {
   const updates = request.body.messages

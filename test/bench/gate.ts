@@ -26,7 +26,7 @@ import { median, percentile, type Table } from "./table.ts";
 const rounds = 300;
 const owner = "@owner:test" as UserId;
 
-/** What it costs that every operation passes the gate, and is recorded, beside what it costs to write its step. */
+/** Measures how long the gate and the record of an operation take, beside the write of its step. */
 export async function gate(postgresUrl: string | undefined): Promise<Table[]> {
   const dir = await mkdtemp(join(tmpdir(), "clevernet-bench-"));
   const own = postgresUrl === undefined ? undefined : await createDatabase(postgresUrl);

@@ -26,7 +26,7 @@ const words = "we could look at the plan for the summer, and ask those who were 
   4,
 );
 
-/** What a step sees and is shown: from the claimed turn to the messages for the model. */
+/** Measures how a step looks: from the claimed turn to the messages for the model. */
 export async function look(postgresUrl: string | undefined): Promise<Table[]> {
   const rows: string[][] = [];
   for (const messages of histories) {
@@ -100,7 +100,7 @@ async function measureOn(database: Database, messages: number): Promise<string[]
 
 const milliseconds = ({ user, system }: NodeJS.CpuUsage): number => (user + system) / 1000;
 
-/** What `wake` stores comes later. */
+/** Time before all that `wake` stores. */
 const before = new Date("2026-01-01T00:00:00Z");
 
 /** A room in which the agent and its owner have talked by turns, and what the agent has done meanwhile. */

@@ -31,7 +31,7 @@ const events = (roomId: string, count: number, from: number) =>
 const members = (count: number): RoomView["members"] =>
   Array.from({ length: count }, (_, n) => ({ userId: `@user${n}:example.org` as UserId, admin: n === 0, you: false }));
 
-/** What an agent with `rooms` busy rooms sees in one of them, `from` minutes after the beginning. */
+/** World that an agent with `rooms` busy rooms sees in one of them, `from` minutes after the beginning. */
 async function world(rooms: number, from: number): Promise<World> {
   const guide = await readFile(new URL("../../src/app/shipped/guides/clevernet.md", import.meta.url), "utf8");
   const views = Array.from({ length: rooms }, (_, n) => {

@@ -3,7 +3,7 @@ export interface Table {
   readonly title: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
-  /** What the reader has to know about the figures. */
+  /** Facts that the reader has to know about the figures. */
   readonly note?: string;
 }
 

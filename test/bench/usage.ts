@@ -11,7 +11,7 @@ export async function cpuMs(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) * msPerTick;
 }
 
-/** What a process holds in memory now, in MB. */
+/** Memory of a process now, in MB. */
 export async function residentMb(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8");
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1000;

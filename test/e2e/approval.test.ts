@@ -55,7 +55,7 @@ describe("approvals", () => {
     (id: string) =>
     ({ content }: Message) =>
       JSON.stringify(content).includes(id);
-  /** What the bridge answers to a command. */
+  /** Gives a command; returns the bridge's answer. */
   const command = async (line: string, { by = ann, where = room } = {}): Promise<string> =>
     (await by.waitForMessage(where, isAnswerTo(await by.say(where, line)))).body;
   const at = (name: string) => `rooms:/${room}/${name}`;
@@ -80,7 +80,7 @@ describe("approvals", () => {
     expect(await command(`!write ${at(name)} text`)).toContain("was written");
     return ask("FS_Delete", { path: at(name) });
   };
-  /** What the model was told in the end. */
+  /** Result that the model got in the end. */
   const result = async ({ n }: Pick<Card, "n">, { by = ann, where = room } = {}): Promise<string> =>
     (await by.waitForMessage(where, ({ body }) => body.startsWith(`RESULT ${n}: `))).body;
   const results = async ({ n }: Card) =>
@@ -241,7 +241,7 @@ describe("approvals", () => {
     const refusal = stage.toHomeserver.respond(forbidden, { when: isMessage, times: 1 });
     await request("FS_Delete", { path: at("seven.md") });
     await refusal.reached();
-    // What comes later in the room is sent.
+    // Later messages in the room are sent.
     const operation = Number(/\d+/.exec(await command("!operations 1"))?.[0]);
     await command(`!deny ${operation}`);
     const after = stage.toHomeserver.requests.filter(({ path }) => path.includes("/send/m.reaction/")).length;
@@ -344,7 +344,7 @@ describe("approvals", () => {
       late = await askToDelete("ten.md");
       await stage.bridge.kill();
       await ann.react(room, card.id, "✅");
-      // What the model wanted reads differently by now.
+      // The call that the model wanted reads differently by now.
       await stage.query(
         `update steps set result = replace(result::text, 'nine.md', 'two.md')::jsonb
          where turn_id = (select turn_id from operations where id = ${changed.operation})`,

@@ -33,7 +33,7 @@ let toHomeserver: HttpProxy;
 let model: ScriptedModel;
 let place: TestDatabase;
 let database: Database;
-/** What Synapse has loaded: what it should, one with another namespace, one without an address. */
+/** Registrations that Synapse has loaded: the right one, one with another namespace, one without an address. */
 let loaded: Readonly<Record<"right" | "narrow" | "deaf", Registration>>;
 /** The set-up that a test breaks before it looks. */
 let config: Record<string, unknown>;
@@ -98,7 +98,7 @@ async function findings(clock: Clock = systemClock): Promise<Finding[]> {
   return seen;
 }
 
-/** What the model answers before it does what it is told. */
+/** Answers of the model before it does what it is told. */
 let answers: Step[] = [];
 const one = (text: string) => [expect.stringContaining(text)];
 

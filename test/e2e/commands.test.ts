@@ -32,7 +32,7 @@ describe("commands", () => {
     (id: string) =>
     ({ content }: Message) =>
       content["org.clevernet.command"] === id;
-  /** What the bridge answers to a command. */
+  /** Gives a command; returns the bridge's answer. */
   const command = async (line: string, { by = ann, where = room } = {}): Promise<string> => {
     const { body, content } = await ann.waitForMessage(where, isReplyTo(await by.say(where, line)));
     expect(content.msgtype).toBe("m.notice");
@@ -200,7 +200,7 @@ describe("commands", () => {
   it("leave nothing unfinished, and nothing sent twice or out of order", () => stage.check());
 
   const replyTo = (id: string) => ({ "m.relates_to": { "m.in_reply_to": { event_id: id } } });
-  /** What the agent itself has said in the room. */
+  /** Texts that the agent itself has said in the room. */
   const spoken = async () =>
     (await ann.messages(room))
       .filter(({ sender, content }) => sender === stage.agentId() && content.msgtype === "m.text")

@@ -36,7 +36,7 @@ describe("the control room", () => {
     ({ content }: Message) =>
       content["org.clevernet.command"] === id;
   const isNotice = ({ sender, content }: Message) => sender === stage.agentId() && content.msgtype === "m.notice";
-  /** What the bridge answers to a command. */
+  /** Gives a command; returns the bridge's answer. */
   const command = async (line: string, { by = admin, where = control } = {}): Promise<string> =>
     (await by.waitForMessage(where, isReplyTo(await by.say(where, line)))).body;
   const expectPong = async (room: string, by = ann): Promise<void> => {

@@ -175,7 +175,7 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
 
   it("leaves nothing unfinished, and sent nothing twice or out of order", () => stage.check());
 
-  /** What is asked in another room afterwards is answered: the homeserver pushes in order. */
+  /** Waits until a later question in another room is answered: the homeserver pushes in order. */
   async function everythingRouted(): Promise<void> {
     const probe = await stage.directRoom(ben);
     await ben.say(probe, "what time?");

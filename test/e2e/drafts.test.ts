@@ -8,7 +8,7 @@ import { agentOf, callsOf, roomOf } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { Message, TestUser } from "../support/user.ts";
 
-/** What a draft, or an edit of one, says. */
+/** Text of a draft, or of an edit of one. */
 const saysNow = ({ body, content }: Message): unknown => {
   const edited = content["m.new_content"];
   return isObject(edited) ? edited.body : body;
@@ -65,7 +65,7 @@ describe("an answer that is streamed", () => {
   };
   const shown = (room: string, text: string) =>
     ann.waitForMessage(room, (message) => isDraft(message.content) && saysNow(message) === text);
-  /** What the homeserver has of the agent's messages: the texts, empty for one that was taken away. */
+  /** Texts of the agent's messages on the homeserver; empty for one that was taken away. */
   const left = async (room: string) =>
     (await ann.messages(room)).filter(({ sender }) => sender !== ann.id).map(({ body }) => body);
   const isTakenBack = async (room: string, ...said: readonly string[]) => {

@@ -23,7 +23,7 @@ describe.each(["embedded", "postgres"] as const)("an encrypted room, on the %s d
     await ann.say(room, text);
     return ann.waitForMessage(room, ({ body }) => body === answerTo(text));
   };
-  /** What the homeserver has of a room that the agent said, as it has it. */
+  /** Events of the agent in a room, as the homeserver has them. */
   const sent = async () => {
     const path = `v3/rooms/${encodeURIComponent(room)}/messages`;
     const { chunk } = await ann.api("GET", path, { query: { dir: "b", limit: "1000" } });

@@ -22,7 +22,7 @@ killedOnEachDatabase((scene) => {
   it("an event whose transaction dies with the bridge before it is stored is delivered again and answered once", async () => {
     const { stage, ann, room } = scene();
     stage.model.on("one", answerEach);
-    // What the bridge has not read, or the database has not heard, is not stored.
+    // A transaction that the bridge has not read, or the database has not heard, is not stored.
     if (stage.toDatabase) stage.toDatabase.hold();
     else stage.bridge.signal("SIGSTOP");
     const transaction = nextTransaction(stage.toBridge);

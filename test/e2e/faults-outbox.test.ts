@@ -101,7 +101,7 @@ killedOnEachDatabase((scene) => {
   });
 });
 
-/** What the outbox says of the room's messages. */
+/** States of the room's messages in the outbox. */
 const rowsOf = (stage: Stage, room: string) =>
   stage.query<{ state: string }>(`select state from outbox where room_id = '${room}' and kind = 'message' order by id`);
 

@@ -106,7 +106,7 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
       () => stage.homeserver.unqueueNewest(),
       () => say("pushed", 130),
     );
-    // What is pushed is stored, and routed after ten seconds.
+    // Pushed events are stored, and routed after ten seconds.
     await ann.say(room, "the last");
     await ann.waitForMessage(room, ({ body }) => body === answerTo("the last"), { within: 60_000 });
     sweep.lift();

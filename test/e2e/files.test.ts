@@ -49,19 +49,19 @@ describe("files", () => {
     (id: string) =>
     ({ content }: Message) =>
       content["org.clevernet.command"] === id;
-  /** What the bridge answers to a command. */
+  /** Gives a command; returns the bridge's answer. */
   const command = async (line: string, { by = ann, where = own } = {}): Promise<string> =>
     (await by.waitForMessage(where, answerTo(await by.say(where, line)))).body;
   const cards = new Set<string>();
   let calls = 0;
-  /** What the model is told when it calls a tool because somebody asked it to. */
+  /** Asks the agent to call a tool; returns the result that the model gets. */
   const call = async (tool: string, input: object, { by = ann, where = own } = {}): Promise<string> => {
     const words = `do ${++calls} ${tool} ${JSON.stringify(input)}`;
     await (where === shared ? by.mention(where, stage.agentId(), words) : by.say(where, words));
     const result = `RESULT ${calls}: `;
     return (await by.waitForMessage(where, ({ body }) => body.startsWith(result))).body.slice(result.length);
   };
-  /** The same where people are asked first, and Ann says no. Returns the card and what the model is told. */
+  /** As `call`, but people are asked first, and Ann says no. Returns the card and the result that the model gets. */
   const denied = async (tool: string, input: object, { by = ann, where = own } = {}) => {
     const told = call(tool, input, { by, where });
     const isNew = (message: Message) => isCard(message) && !cards.has(message.id);

@@ -53,7 +53,7 @@ describe("the gate", () => {
   };
   const told = ({ body }: Message) => body.startsWith("TOLD ");
   const isCard = ({ content }: Message) => "org.clevernet.operation" in content;
-  /** What the bridge answers to a command. */
+  /** Gives a command; returns the bridge's answer. */
   const command = async (line: string, by = ann, where = own): Promise<string> => {
     const id = await by.say(where, line);
     return (await by.waitForMessage(where, ({ content }) => content["org.clevernet.command"] === id)).body;
@@ -70,7 +70,7 @@ describe("the gate", () => {
     };
     return eventually(kept, { what: `${name} to be kept` });
   };
-  /** What was asked last, and is not decided yet. */
+  /** Newest operation that was asked for, and is not decided yet. */
   const asked = async () => (await operations("asked")).at(-1);
   const operations = (state: string) =>
     stage.query<{ id: number; tool: string; because: string; taint: string[] }>(

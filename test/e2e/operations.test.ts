@@ -7,7 +7,7 @@ import { answer, roomOf } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
 import type { Message, TestUser } from "../support/user.ts";
 
-/** What is stopped would go on for a minute. On a busy machine `!stop` itself takes its time to come. */
+/** Limit for `!stop`, which takes its time on a busy machine; without it the operation would go on for a minute. */
 const stopMs = 10_000;
 
 describe("operations", () => {
@@ -35,7 +35,7 @@ describe("operations", () => {
   afterAll(() => stage.strike());
 
   const answerTo = (id: string) => (message: Message) => JSON.stringify(message.content).includes(id);
-  /** What the bridge answers to a command. */
+  /** Gives a command; returns the bridge's answer. */
   const command = async (room: string, line: string, by = ann): Promise<string> =>
     (await by.waitForMessage(room, answerTo(await by.say(room, line)))).body;
   let calls = 0;

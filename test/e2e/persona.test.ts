@@ -51,7 +51,7 @@ describe("persona and prompt of an agent, in a room with it", () => {
     const isReply = ({ content }: Message) => content["org.clevernet.command"] === id;
     return (await user.waitForMessage(where, isReply)).body;
   };
-  /** What the model is told first in the agent's next turn. */
+  /** Makes the agent's next turn; returns its system message. */
   const systemOfNextTurn = async (): Promise<string> => {
     const before = stage.model.requests.length;
     await olga.mention(room, stage.agentId(), "ping");

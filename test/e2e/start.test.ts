@@ -84,7 +84,7 @@ async function listen(at: number, allowed: string): Promise<void> {
   await once(server, "listening");
 }
 
-/** What is said by a start that ends by itself. */
+/** Runs a start that ends by itself; returns what it has written. */
 function start(): Promise<string> {
   const args = [main, "start", "--config", join(dir, "config.yaml")];
   return new Promise((resolve, reject) => {

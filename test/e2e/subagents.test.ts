@@ -13,7 +13,7 @@ describe("sub-agents", () => {
   let admin: TestUser;
   let room: string;
   let adminRoom: string;
-  /** Whether a sub-agent's line `wait` gets an answer. */
+  /** True while the model hangs at a sub-agent's line `wait`. */
   let waits = true;
 
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describe("sub-agents", () => {
     (id: string) =>
     ({ content }: Message) =>
       content["org.clevernet.command"] === id;
-  /** What the bridge answers to a command. */
+  /** Gives a command; returns the bridge's answer. */
   const command = async (line: string, { by = ann, where = room } = {}): Promise<string> =>
     (await by.waitForMessage(where, isAnswerTo(await by.say(where, line)))).body;
   const at = (name: string) => `rooms:/${room}/${name}`;
@@ -69,7 +69,7 @@ describe("sub-agents", () => {
     const start = `RESULT ${number}: `;
     return (await ann.waitForMessage(room, ({ body }) => body.startsWith(start))).body.slice(start.length);
   };
-  /** What the agent is told when a sub-agent has made these calls. */
+  /** Has a sub-agent make these calls; returns the result that the agent gets. */
   const delegate = async (subAgent: string, ...lines: string[]) => result(await hand(subAgent, ...lines));
   const requestsOf = (subAgent: string) => stage.model.requests.filter((request) => subAgentOf(request) === subAgent);
 

@@ -40,7 +40,7 @@ describe("todos", () => {
   afterAll(() => stage.strike());
 
   const isReplyTo = (id: string) => (message: Message) => JSON.stringify(message.content).includes(id);
-  /** What the bridge answers to a command, without the fence of code. */
+  /** Gives a command; returns the bridge's answer, without the fence of code. */
   const command = async (line: string, { by = ann, where = own } = {}): Promise<string> => {
     const { body } = await by.waitForMessage(where, isReplyTo(await by.say(where, line)));
     return body.replace(/^```\n|\n```$/g, "");

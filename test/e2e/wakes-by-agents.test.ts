@@ -19,7 +19,7 @@ describe("what agents wake for by themselves", () => {
   });
   afterAll(() => stage.strike());
 
-  /** What the running turn has been told, beside its own thoughts and calls. */
+  /** Events that the running turn was shown, beside its own thoughts and calls. */
   const notesOf = (request: ModelRequest) =>
     [...all(roomSeen(request, "ephemeris"), "newEvents")].flatMap((events) =>
       ["systemEvent", "message"].flatMap((name) => all(events, name)),

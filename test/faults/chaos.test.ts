@@ -74,7 +74,7 @@ describe.each([
         }
 
         await stage.check({ restored });
-        // What was found late is not answered where something newer has been; nor is what came again after a restore.
+        // A message that was found late is not answered where a newer one was; nor is one that came again after a restore.
         const late = await stage.query<{ answer: string }>(
           `select 'answer to ' || (content->>'body') as answer from events
            where (source = 'sweep' or sent_at between '${undone.from.toISOString()}' and '${undone.to.toISOString()}') and content->>'body' like '% for %'`,

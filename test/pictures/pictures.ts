@@ -12,7 +12,7 @@ import type { TestUser } from "../support/user.ts";
 const folder = join(import.meta.dirname, "../../docs/pictures");
 const bytesMost = 150_000;
 
-/** What is needed of an element of the page. */
+/** Members of a page's element that are used here. */
 interface Box {
   readonly clientHeight: number;
   readonly parentElement: Box;

@@ -12,9 +12,9 @@ const memory = { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "131072" };
 
 /** The bridge as an operator runs it, a process of its own: it can be killed at any moment and started again. */
 export class BridgeProcess {
-  /** What it has logged, all its lives together. */
+  /** Log of all its lives together. */
   log = "";
-  /** What has to be done before each of its lives. */
+  /** Runs before each of its lives. */
   beforeStart: () => Promise<void> = async () => {};
   readonly #env: Readonly<Record<string, string>>;
   readonly #configFile: string;

@@ -36,7 +36,7 @@ export async function insist(user: TestUser, room: string, content: Readonly<Rec
   await eventually(send, { within: 120_000, what: "the homeserver to take a message" });
 }
 
-/** Whether bridges may be started: not while their database is copied. */
+/** Says if bridges may be started: not while their database is copied. */
 export interface Gate {
   isOpen: boolean;
 }

@@ -37,7 +37,7 @@ function fieldsOf(schema: z.ZodType): Shape | undefined {
   return fields && Object.fromEntries(Object.entries(fields).map(([key, field]) => [`NAME.${key}`, field]));
 }
 
-/** What people are told when they write something else. */
+/** Message that people get when they write something else. */
 const expectationOf = (schema: z.ZodType): string =>
   schema.safeParse(Symbol("nothing")).error?.issues[0]?.message ?? "";
 

@@ -6,7 +6,7 @@ import type { ModelRequest } from "./scripted-model.ts";
 export const subAgentOf = ({ body }: ModelRequest): string =>
   /^You are the sub-agent (\S+) of/.exec(body.messages[0]?.content ?? "")?.[1] ?? "";
 
-/** What a sub-agent was asked for, and what its calls have returned so far. */
+/** Request that a sub-agent was given, and the results of its calls so far. */
 export function errandOf({ body }: ModelRequest): { readonly request: string; readonly results: readonly string[] } {
   const [first, ...more] = body.messages.slice(1).map(({ role, content }) => ({ role, shown: content }));
   const [events] = all(parse(first?.shown ?? "<newEvents />"), "newEvents");

@@ -4,7 +4,7 @@ import { eventually } from "./poll.ts";
 import { Stage } from "./stage.ts";
 import type { TestUser } from "./user.ts";
 
-/** What each test has: the bridge runs, and the room is a new one of ann and the agent. */
+/** Scene of each test: the bridge runs, and the room is a new one of ann and the agent. */
 export interface Scene {
   readonly stage: Stage;
   readonly ann: TestUser;

@@ -2,7 +2,7 @@ import type { TestProject } from "vitest/node";
 import { PostgresServer } from "./postgres.ts";
 import { postgresHindrance } from "./postgres-files.ts";
 
-/** What a run has for the tests that need PostgreSQL: a server, or the reason why there is none. */
+/** PostgreSQL server for the tests that need one, or the reason why there is none. */
 export type SharedPostgres = { readonly url: string } | { readonly missing: string };
 
 declare module "vitest" {

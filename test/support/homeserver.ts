@@ -19,7 +19,7 @@ export interface TestHomeserver {
   readonly registrationFile: string;
   /** URL at which it expects the application service. */
   readonly applicationServiceUrl: string;
-  /** Whether each event so far is in its queue of what it pushes, which is in its memory alone. */
+  /** True if each event so far is in the queue of events to push, which is in its memory alone. */
   hasQueuedAll(): boolean;
   /** While it is dead: as if it had died before it put the newest event into that queue. */
   unqueueNewest(): void;

@@ -39,7 +39,7 @@ interface Exchange {
   readonly lifted: Promise<void>;
 }
 
-/** Whether the exchange goes on. */
+/** Acts on an exchange; true if the exchange goes on. */
 type Effect = (exchange: Exchange) => boolean | Promise<boolean>;
 
 interface ActiveFault {

@@ -1,4 +1,4 @@
-/** What the homeserver said instead of 2xx. */
+/** Answer of the homeserver other than 2xx. */
 class MatrixApiError extends Error {
   override readonly name = "MatrixApiError";
   readonly status: number;

@@ -50,7 +50,7 @@ export interface MindOptions {
   readonly log?: Mind["log"];
 }
 
-/** What the turns of one process work with; the model is `m`. */
+/** Makes all that the turns of one process work with; the model is `m`. */
 export function mindOf(database: Database, options: MindOptions): Mind {
   const [clock, log, rooms] = [systemClock, options.log ?? silentLog, new Rooms(database)];
   const botUserId = "@clevernet:test" as UserId;

@@ -22,7 +22,7 @@ export const isResult =
   ({ body }: Message): boolean =>
     body.startsWith(`RESULT ${number}: `);
 
-/** What the agent was told when it did as it was told, and how often it has said so. */
+/** Result that the agent got when it did as it was told. */
 export async function resultOf(user: TestUser, room: string, number: number, within = 15_000): Promise<string> {
   const { body } = await user.waitForMessage(room, isResult(number), { within });
   return body.slice(`RESULT ${number}: `.length);

@@ -8,7 +8,7 @@ import { silentLog } from "../../src/base/lib/log.ts";
 import { createSharedDatabase } from "./shared-postgres.ts";
 import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 
-/** What each process has of its own; it reaches the database through a proxy. */
+/** Parts that each process has of its own; it reaches the database through a proxy. */
 export interface OwnProcess {
   readonly proxy: TcpProxy;
   readonly database: Database;
@@ -39,7 +39,7 @@ export function sharedByProcesses() {
   return {
     /** A connection of the test's own. */
     open,
-    /** What is begun last ends first. */
+    /** Registers an end; ends run from the last to the first. */
     atEnd,
     /** Its leases are not started yet. */
     async enter(name: string, clock: Clock = systemClock): Promise<OwnProcess> {

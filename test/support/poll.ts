@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface Patience {
   /** Milliseconds. Default: 15 s. */
   readonly within?: number;
-  /** What is waited for: the message of the error says it. */
+  /** Name of the awaited thing, for the message of the error. */
   readonly what: string;
 }
 

@@ -74,7 +74,7 @@ export async function rightsOf(database: Database, permissions: Permissions): Pr
   return rights;
 }
 
-/** What the room's membership event of this user does, at this place in the room's order or at its end. */
+/** Stores this user's membership, as its event would, at this place in the room's order or at its end. */
 export async function setMember(
   database: Database,
   roomId: RoomId,

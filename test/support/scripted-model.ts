@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
-import { type ChatBody, eventStream, refuse, serveOpenAi, wire } from "../../src/edges/demo/openai-wire.ts";
+import { type ChatBody, chunks, eventStream, refuse, serveOpenAi } from "../../src/edges/demo/openai-wire.ts";
 import { type NewMessage, readView } from "../../src/edges/demo/rehearsal-view.ts";
 
 /** One request as the server saw it. */
@@ -35,7 +35,7 @@ export type Step =
   | { status: number; error?: string; headers?: Record<string, string>; body?: string };
 
 type Steps = Step | Iterable<Step> | AsyncIterable<Step>;
-/** What a rule answers: steps, or a function of the request that makes them. Generators may await anything. */
+/** Answer of a rule: steps, or a function of the request that makes them. Generators may await anything. */
 export type Reply = Steps | ((request: ModelRequest) => Steps | Promise<Steps>);
 /**
  * Text or pattern to be found in what others have newly said in the conversation's room (in a request without a chat
@@ -56,7 +56,7 @@ export const userText = ({ body }: ModelRequest): string =>
     .map(({ content }) => content)
     .join("\n\n");
 
-/** What others have newly said in the room of the conversation, oldest first. */
+/** New messages of others in the room of the conversation, oldest first. */
 export const newMessages = (request: ModelRequest): readonly NewMessage[] =>
   readView(request.body.messages)?.newMessages ?? [];
 
@@ -103,8 +103,8 @@ const play = async (
     if (pending !== "") response.write(pending);
     pending = "";
   };
-  const delta = (part: Parameters<typeof wire.delta>[1]) => {
-    pending += wire.delta(model, part);
+  const delta = (part: Parameters<typeof chunks.delta>[1]) => {
+    pending += chunks.delta(model, part);
   };
   for await (const item of steps) {
     const step = typeof item === "string" ? { text: item } : item;
@@ -131,9 +131,9 @@ const play = async (
       if ("reset" in step) return void response.socket?.resetAndDestroy();
     }
   }
-  pending += wire.finish(model, finish ?? (calls > 0 ? "tool_calls" : "stop"));
-  if (usage !== undefined && stream_options !== undefined) pending += wire.usage(model, usage);
-  pending += wire.done;
+  pending += chunks.finish(model, finish ?? (calls > 0 ? "tool_calls" : "stop"));
+  if (usage !== undefined && stream_options !== undefined) pending += chunks.usage(model, usage);
+  pending += chunks.done;
   flush();
   response.end();
 };

@@ -45,13 +45,13 @@ class KeyPost {
     this.#kept = [];
   }
 
-  /** What was kept goes on, and whatever comes. */
+  /** Lets all that was kept go on, and whatever comes later. */
   release(): void {
     for (const go of this.#kept ?? []) go();
     this.#kept = undefined;
   }
 
-  /** What was kept is lost. */
+  /** Throws away all that was kept. */
   lose(): void {
     this.#kept = undefined;
   }

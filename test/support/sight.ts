@@ -78,7 +78,7 @@ export const historyOf = (request: ModelRequest, roomId: string): string[] => me
 /** Messages among the new events of a room, oldest first, the agent's own included. */
 export const newsOf = (request: ModelRequest, roomId: string): string[] => messagesBelow(request, roomId, "newEvents");
 
-/** What the running turn has called so far, with results. */
+/** Calls of the running turn so far, with results. */
 export const callsOf = (request: ModelRequest) => readView(request.body.messages)?.calls ?? [];
 
 /** Number of the running turn. */

@@ -191,7 +191,7 @@ export class Stage {
   }
 
   /**
-   * What must hold after everything: nothing is left to route or to send, no turn is open, and every row of the
+   * Checks what must hold after everything: nothing is left to route or to send, no turn is open, and every row of the
    * outbox is one event in its room, sent after the row was written, those of one sender in the order of the rows (two
    * who speak at the same moment may be written down in one order and sent in the other). Every message that the
    * homeserver has of a room in which an agent was is stored. None of ours said anything in plain text where it may not. On the embedded database the bridge is stopped for it.

@@ -18,8 +18,8 @@ function ratchetIndex(ciphertext: string): number {
 }
 
 /**
- * What may never stand in a room, by its timeline of which the oldest event comes first: something that one of ours
- * said in plain text once the room was encrypted, and two ciphertexts of one index.
+ * Finds in a room's timeline, oldest event first, things that may never be there: something that one of ours said in plain
+ * text once the room was encrypted, and two ciphertexts of one index.
  */
 export function indiscretions(timeline: readonly WireEvent[], isOurs: (userId: string) => boolean): string[] {
   const found: string[] = [];

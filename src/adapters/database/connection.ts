@@ -11,7 +11,7 @@ export type Json = postgres.JSONValue;
 /** Part of a statement. */
 export type Fragment = postgres.Fragment;
 
-/** Where the data lives: a directory of the embedded database, or a PostgreSQL server. */
+/** Place of the data: a directory of the embedded database, or a PostgreSQL server. */
 export type DatabaseLocation = { readonly dir: string } | { readonly url: string };
 
 type Patience = "none" | undefined;
@@ -42,7 +42,7 @@ const retryDelays = [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000];
 
 /** Time for which a refusal counts: nobody knows that it has been mended. */
 const refusalCountsMs = 15_000;
-/** How long is waited for an answer to whether all is well. */
+/** Longest wait for the answer that all is well. */
 const answerMs = 2_000;
 
 /**
@@ -87,7 +87,7 @@ export async function openDatabase(location: DatabaseLocation, onBegun?: () => v
     });
   }
   const never = Number.NEGATIVE_INFINITY;
-  /** When a statement was refused last that has not been carried out since. */
+  /** Time of the last refused statement that has not been carried out since. */
   let refusedAt = never;
   return {
     sql,

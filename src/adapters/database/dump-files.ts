@@ -6,7 +6,7 @@ import { join } from "node:path";
 const folderOf = (dir: string): string => join(dir, "dumps");
 const dumpName = /^\d{4}-\d\d-\d\dT\d{6}Z\.dump$/;
 
-/** Where a dump of this moment belongs. */
+/** Names the file of a dump of this moment. */
 export const dumpFile = (dir: string, at: Date): string =>
   join(
     folderOf(dir),
@@ -16,7 +16,7 @@ export const dumpFile = (dir: string, at: Date): string =>
       .replaceAll(/(?<=T.*):/g, "")}.dump`,
   );
 
-/** When the dump was begun, from its name. */
+/** Reads from its name when the dump was begun. */
 export const dumpTime = (file: string): Date =>
   new Date(file.replace(/^.*?([\d-]{10})T(\d\d)(\d\d)(\d\d)Z\.dump$/, "$1T$2:$3:$4Z"));
 

@@ -18,7 +18,7 @@ interface DumpHeader {
 /** Last line of a dump: a dump without it is not whole. */
 export interface DumpEnd {
   readonly rows: number;
-  /** Where each sequence stands. */
+  /** Position of each sequence. */
   readonly sequences: Readonly<Record<string, string>>;
 }
 

@@ -25,8 +25,9 @@ const terminate = "X".charCodeAt(0);
 
 /**
  * Starts PGlite on `dir`, which is locked against a second process: two on one directory lose rows silently.
- * It survives any death of the process; it never calls fsync, so power failure costs what came after the last checkpoint.
- * @param onBegun called when its thread has all that it needs, and this one may be held up
+ * The data survive any death of the process. PGlite never calls fsync: a power failure costs all rows since the last
+ * checkpoint.
+ * @param onBegun called when its thread has all that it needs: from then on the caller's thread may be busy
  */
 export async function openEmbedded(dir: string, onBegun: () => void = () => {}): Promise<Embedded> {
   await mkdir(dir, { recursive: true }).catch((error: unknown) => {

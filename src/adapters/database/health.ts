@@ -1,7 +1,7 @@
 import type { Database } from "./connection.ts";
 import { migrationFiles } from "./migrate.ts";
 
-/** How a database is, before anything is changed in it. */
+/** Condition of a database before anything is changed in it. */
 export interface Condition {
   /** Such as 160004. */
   readonly serverVersion: number;

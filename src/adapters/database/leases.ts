@@ -10,43 +10,43 @@ import { type Proof, Shards, shardCount, shardOf } from "./shards.ts";
 type Work = "events" | "outbox";
 
 /**
- * Who works on which rooms and agents, where several processes share a database: one at a time for each. A process
- * that dies is replaced when its leases have run out by the database's clock. What is done under a lease is safe to be
- * done twice nevertheless: no lease can keep a process from finishing what it began before it fell asleep.
+ * Divides rooms and agents among the processes that share a database: one process at a time works on each. A process
+ * that dies is replaced when its leases have run out by the database's clock. Work under a lease must nevertheless be
+ * safe to do twice: no lease can keep a process that fell asleep from finishing its work when it wakes.
  */
 export interface Leases {
-  /** Names this process in what it works on: as people know it, and another at each start. */
+  /** Name of this process in the rows that it works on: as people know it, with a part that is new at each start. */
   readonly session: string;
-  /** From now on work is taken: in place of a process of our name that died, and a fair share of what nobody holds. */
+  /** Begins to take work: that of a dead process with our name, and a fair share of the work that nobody has. */
   start(): Promise<void>;
   /** Gives everything back; nothing may be under way any more. */
   stop(): Promise<void>;
   /** True if no other process lives on this database. */
   readonly alone: boolean;
-  /** True while others count on this process: it has renewed its leases in time, and nobody has taken its name. */
+  /** True while this process has renewed its leases in time, and no other has taken its name. */
   readonly live: boolean;
-  /** Tells if this process works on the room or agent now. Ask before each single thing that is done. */
+  /** Tells if this process works on the room or agent now. Ask before each single action. */
   holds(key: string): boolean;
-  /** For the statement that takes work; undefined where nobody else could. */
+  /** Proof for the statement that takes work; undefined if there is no other process. */
   proof(key: string): Proof | undefined;
-  /** The rooms that are ours; whoever works on the others is told of them. */
+  /** Chooses the rooms that are ours, and tells the other processes of theirs. */
   mine<Key extends string>(work: Work, keys: readonly Key[]): readonly Key[];
   /**
-   * Calls `take` with rooms of ours that have work: those that `pending` finds, now and whenever something may have
-   * been missed, and those of which others tell.
+   * Calls `take` with rooms of ours that have work: those that `pending` finds, now and whenever a message may have been
+   * lost, and those that other processes name.
    */
   serve<Key extends string>(
     work: Work,
     take: (keys: readonly Key[]) => void,
     pending: () => Promise<Key[]>,
   ): Promise<void>;
-  /** Calls `look` whenever another process may have left something behind, or word of it may have been missed. */
+  /** Calls `look` whenever another process may have left work behind, or its message may have been lost. */
   onChange(look: () => void): void;
-  /** Calls `look` when rooms or agents came to this process: what was missed there nobody may have looked for. */
+  /** Calls `look` when this process got rooms or agents: nobody may have looked for missed events there. */
   onGain(look: () => void): void;
 }
 
-/** For a process that is the only one. */
+/** Leases of the only process. */
 const everything: Omit<Leases, "session"> = {
   start: async () => {},
   stop: async () => {},
@@ -60,7 +60,7 @@ const everything: Omit<Leases, "session"> = {
   onGain() {},
 };
 
-/** So long after it asked a process counts on the lease that it got: by no clock that could be set. */
+/** Time after its request in which a process relies on a lease, measured by a clock that nobody can set. */
 const trustMs = 8_000;
 const renewEveryMs = 3_000;
 const answerWithinMs = 2_000;
@@ -69,7 +69,7 @@ const answerWithinMs = 2_000;
  * message takes.
  */
 const handOverMs = 1_000;
-/** Word of other processes may be lost: they are not relied upon for longer. */
+/** Interval of looks without a message: messages of other processes may be lost. */
 const lookEveryMs = 10_000;
 
 /** The embedded database has one process only, which has everything. */
@@ -95,7 +95,7 @@ class SharedLeases implements Leases {
   #looks: (() => void)[] = [];
   readonly #gains: (() => void)[] = [];
   #held = new Set<number>();
-  /** Not worked on any more, and given back with the next renewal. */
+  /** Shards that are given back with the next renewal; nobody here works on them any more. */
   #leaving: number[] = [];
   #trustedUntil = 0;
   #lookedAt = 0;

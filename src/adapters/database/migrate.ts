@@ -53,8 +53,8 @@ async function readApplied(sql: Sql): Promise<string[]> {
 const numberOf = (name: string): number => Number.parseInt(name, 10);
 
 /**
- * Who has made migrations that this program does not know, in words that follow "by": a newer version, where all of them
- * come after ours.
+ * Names the maker of migrations that this program does not know, in words that follow "by": a newer version, where all
+ * of them come after ours.
  */
 export function makerOf(unknown: readonly string[], known: readonly string[]): string {
   const last = Math.max(0, ...known.map(numberOf));

@@ -19,7 +19,7 @@ interface Renewed {
   readonly replaced: boolean;
 }
 
-/** That a session held a shard a moment ago, for a statement that must not be carried out if it does no more. */
+/** Proof that a session held a shard a moment ago: a statement is carried out only if it still does. */
 export interface Proof {
   readonly shard: number;
   readonly session: string;
@@ -38,7 +38,7 @@ export const sessionLives = (sql: Sql, column: string) =>
   sql`exists (select 1 from processes where session = ${sql(column)} and ${isLive(sql)})`;
 
 /** Part of a statement: whether the session holds the shard still. */
-export const stillHeld = (sql: Sql, { shard, session }: Proof) =>
+export const isStillHeld = (sql: Sql, { shard, session }: Proof) =>
   sql`exists (select 1 from shards where shard = ${shard} and session = ${session})`;
 
 /** Leases on shards, and the processes that share them. All times are the database's. */

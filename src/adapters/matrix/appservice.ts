@@ -10,7 +10,7 @@ import { MatrixClient } from "./client.ts";
 import { pingId } from "./probe.ts";
 import { limitLibraryRequests } from "./requests.ts";
 
-/** Synapse sends up to 100 events of 64 KB in one transaction, and retries a refusal of its size for ever. */
+/** Limit of a transaction: Synapse sends up to 100 events of 64 KB in one, and repeats a refused one for ever. */
 const largestTransaction = "64mb";
 
 /**
@@ -33,7 +33,7 @@ export interface ApplicationServiceOptions {
   readonly onTransaction: (events: readonly unknown[]) => Promise<void>;
   /** Takes a request of the homeserver that is no transaction at all. */
   readonly onMisfit: (raw: string, reason: string) => Promise<void>;
-  /** The homeserver pings, with the id that whoever made it do so has chosen. Where it rejects, nobody was there. */
+  /** Answers a ping of the homeserver, with the id that the asker chose. If it rejects, nobody was there. */
   readonly onPing: (id: string | undefined) => Promise<void>;
   readonly userExists: (userId: UserId) => Promise<boolean>;
   /** More routes of ours on the same port. */
@@ -45,13 +45,13 @@ export interface ApplicationService {
   listen(host: string, port: number): Promise<void>;
   /** Stops taking transactions; requests in progress are finished. */
   close(): Promise<void>;
-  /** Tells the bridge library what it would otherwise ask the homeserver for. */
+  /** Tells the bridge library facts for which it would otherwise ask the homeserver. */
   remember(roomId: RoomId, userId: UserId, membership: string): void;
 }
 
 /**
- * The bridge library for what it does well (registration of users, profiles, requests), with routes
- * of our own in place of its.
+ * Runs the bridge library for registration of users, profiles and requests, with routes of our own in place of its
+ * own.
  */
 export async function createApplicationService(options: ApplicationServiceOptions): Promise<ApplicationService> {
   Logger.configure({ console: "off" });
@@ -163,7 +163,7 @@ class DurableAppService extends AppService {
     await Promise.all(
       [...this.#open].map((response) => new Promise<void>((resolve) => response.once("close", resolve))),
     );
-    // A client that keeps its connection open would hold up our end for as long as it may.
+    // A client that keeps its connection open would delay our end.
     server.closeAllConnections();
     await closed;
   }

@@ -3,7 +3,7 @@ import type { FileKeys } from "./encrypted-file.ts";
 
 /** The file that a message carries, as its sender describes it: nothing of it is to be believed. */
 export interface Attachment {
-  /** Where the homeserver has it: `mxc://SERVER/ID`. undefined: no such address. */
+  /** Address on the homeserver: `mxc://SERVER/ID`. undefined: no such address. */
   readonly url: string | undefined;
   /** By which it is decrypted; undefined where it is not encrypted. */
   readonly keys: FileKeys | undefined;

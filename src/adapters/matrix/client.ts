@@ -2,15 +2,15 @@ import type { Bridge } from "matrix-appservice-bridge";
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { HomeserverError, idIn, listIn } from "./answer.ts";
 
-/** As whom a request is made. The device makes the homeserver remember transaction ids across its own restart. */
+/** User as whom a request is made. With a device the homeserver remembers transaction ids across its own restart. */
 export interface Sender {
   readonly userId: UserId;
   readonly deviceId?: string;
 }
 
-/** A homeserver that reaches us does so at once. */
+/** Limit of a ping: a homeserver that reaches us does so at once. */
 const pingMs = 4_000;
-/** Sending a file whole may take this long, its answer included. */
+/** Limit of an upload, its answer included. */
 const uploadMs = 300_000;
 
 export { HomeserverError };
@@ -65,13 +65,13 @@ export class MatrixClient {
     return this.#bridge.botUserId as UserId;
   }
 
-  /** Where the homeserver is, and the token of the application service. */
+  /** Address of the homeserver, and the token of the application service. */
   get access(): { readonly url: string; readonly token: string } {
     const { homeserverUrl: url, accessToken: token } = this.#bridge.getBot().getClient();
     return { url, token };
   }
 
-  /** A device that the homeserver has deleted, as it may do with old ones, is made anew. */
+  /** Sends a request; makes the user's device anew if the homeserver has deleted it, as it may do with old ones. */
   async request(
     method: Method,
     path: string,
@@ -128,7 +128,7 @@ export class MatrixClient {
     await this.request("POST", `${v3}/rooms/${enc(roomId)}/kick`, { as, body: { user_id: userId, reason } });
   }
 
-  /** Ends the user for good: it leaves its rooms, and its id cannot be used again. `erase` hides what it said. */
+  /** Ends the user for good: it leaves its rooms, and its id cannot be used again. `erase` hides its messages. */
   async deactivate(userId: UserId, erase: boolean): Promise<void> {
     await this.request("POST", `${v3}/account/deactivate`, { as: { userId }, body: { erase } });
   }
@@ -251,7 +251,7 @@ export class MatrixClient {
     const intent = this.#bridge.getIntent(userId);
     try {
       await intent.setDisplayName(displayName);
-      // The empty address takes away the one that was there.
+      // An empty address removes the former one.
       await intent.setAvatarUrl(avatar ?? "");
     } catch (thrown) {
       throw new HomeserverError(`profile of ${userId}`, thrown);
@@ -259,8 +259,8 @@ export class MatrixClient {
   }
 
   /**
-   * Asks the homeserver to ping us with this id, and to send us what it holds back, at once. Returns whether it says
-   * that somebody was there.
+   * Asks the homeserver to ping us with this id, and to push at once all events that it holds back. Returns true if it
+   * says that somebody answered.
    */
   async ping(transactionId: string): Promise<boolean> {
     const path = `/_matrix/client/v1/appservice/${enc(this.#id)}/ping`;
@@ -273,9 +273,9 @@ export class MatrixClient {
   }
 
   /**
-   * True if the homeserver answers, even if it refuses us: a mistake between us then shows with the first real request.
+   * True if the homeserver answers, even with a refusal: the first real request then shows the mistake.
    */
-  async alive(): Promise<boolean> {
+  async isAlive(): Promise<boolean> {
     try {
       await this.request("GET", "/_matrix/client/versions", { timeoutMs: 5_000 });
       return true;

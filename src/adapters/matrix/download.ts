@@ -7,7 +7,7 @@ export class TooLarge extends Error {
   override readonly name = "TooLarge";
 }
 
-/** Where the homeserver is, and the access token with which it is asked. */
+/** Address of the homeserver, and the access token with which it is asked. */
 export interface MediaAccess {
   readonly url: string;
   readonly token: string;

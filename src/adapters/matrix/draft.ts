@@ -3,7 +3,7 @@ import { isObject } from "../../base/lib/json.ts";
 import { idIn, listIn } from "./answer.ts";
 import type { MatrixClient, Sender } from "./client.ts";
 import { messageContent } from "./markdown.ts";
-import { asEdit, relatingTo, type ThreadPlace } from "./relation.ts";
+import { asEdit, type ThreadPlace, withTarget } from "./relation.ts";
 
 /** More edits than a draft can have. */
 const editsMost = 100;
@@ -29,7 +29,7 @@ export const draftContent = (text: string, thread: ThreadPlace | undefined, key:
 /** The draft `root` says this from now on. */
 export const draftEdit = (root: EventId, text: string): Record<string, unknown> => {
   const { "org.clevernet.key": _, ...content } = messageContent({ markdown: beginningOf(text), notice: true, key: "" });
-  return { ...relatingTo(asEdit(content), root), ...mark };
+  return { ...withTarget(asEdit(content), root), ...mark };
 };
 
 /**

@@ -1,6 +1,6 @@
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { isObject } from "../../base/lib/json.ts";
-import { storable } from "../../base/lib/storable.ts";
+import { toStorable } from "../../base/lib/storable.ts";
 
 /** A room event as homeservers send it to clients and application services (format of the Matrix specification). */
 export interface ClientEvent {
@@ -86,7 +86,7 @@ export const remainsOf = ({
   const ids: unknown[] = isObject(mentions) && Array.isArray(mentions.user_ids) ? mentions.user_ids : [];
   return {
     msgtype: msgtype === "m.notice" ? msgtype : "m.text",
-    body: typeof body === "string" ? storable(body.slice(0, addressChars)) : "",
+    body: typeof body === "string" ? toStorable(body.slice(0, addressChars)) : "",
     ...(isObject(mentions) && { "m.mentions": { user_ids: ids.filter((id) => isId(id, "@")).slice(0, mentionsKept) } }),
     [unreadable]: true,
   };

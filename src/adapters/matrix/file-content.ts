@@ -1,5 +1,5 @@
 import type { FileKeys } from "./encrypted-file.ts";
-import { relatesTo, type ThreadPlace } from "./relation.ts";
+import { relationTo, type ThreadPlace } from "./relation.ts";
 
 interface Pixels {
   readonly width: number;
@@ -53,7 +53,7 @@ export const fileContent = ({ file, image, thumbnail, caption, thread, key }: Fi
   },
   "m.mentions": {},
   "org.clevernet.key": key,
-  ...relatesTo(thread),
+  ...relationTo(thread),
 });
 
 /** A file that the homeserver has; with its keys where it is encrypted. */

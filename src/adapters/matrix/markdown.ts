@@ -1,14 +1,14 @@
 import { markerOf, openFence } from "../../base/lib/fence.ts";
 import type { EventId, UserId } from "../../base/lib/ids.ts";
 import { markdownIt, renderTokens, type Token } from "./html.ts";
-import { relatesTo, type ThreadPlace } from "./relation.ts";
+import { relationTo, type ThreadPlace } from "./relation.ts";
 
 interface MatrixText {
   /** The Markdown itself. */
   readonly body: string;
   /** Absent where the plain text looks the same. */
   readonly formatted?: string;
-  /** Those of the members whose ids stand in the text, code excepted. */
+  /** Members whose ids stand in the text, code excepted. */
   readonly mentions: readonly UserId[];
 }
 
@@ -28,7 +28,7 @@ export const toMatrixText = (text: string, members: readonly UserId[] = []): Mat
 };
 
 /** Text as a block of code: no run of backticks in it ends the block. */
-export const fenced = (text: string, language = ""): string => {
+export const fence = (text: string, language = ""): string => {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}${language}\n${text}\n${fence}`;
@@ -71,7 +71,7 @@ interface MessageDraft {
   readonly markdown: string;
   readonly thread?: ThreadPlace | undefined;
   readonly replyTo?: EventId | undefined;
-  /** Who may be mentioned. */
+  /** People who may be mentioned. */
   readonly members?: readonly UserId[];
   /** m.notice: asks for no attention, and wakes no bot. */
   readonly notice?: boolean;
@@ -89,7 +89,7 @@ export const messageContent = ({ markdown, thread, replyTo, members, notice, key
     msgtype: notice ? "m.notice" : "m.text",
     body,
     "m.mentions": mentions.length > 0 ? { user_ids: [...mentions] } : {},
-    ...relatesTo(thread, replyTo),
+    ...relationTo(thread, replyTo),
     "org.clevernet.key": key,
   };
   if (formatted === undefined) return plain;

@@ -85,7 +85,7 @@ const eventIdOf = (value: unknown): EventId | undefined =>
  * For clients that send no mentions.
  * @param names full user ids, display names, agent names
  */
-export const addressedByName = (body: string, names: readonly string[]): boolean => {
+export const isAddressedByName = (body: string, names: readonly string[]): boolean => {
   const text = body.trimStart().normalize("NFC").toLowerCase();
   return names.some((name) => {
     const wanted = name.trim().normalize("NFC").toLowerCase();

@@ -5,7 +5,7 @@ import { HomeserverError } from "./client.ts";
 
 const pauseMs = 500;
 
-/** How somebody waits. */
+/** Way in which somebody waits. */
 interface Waiting {
   readonly clock: Clock;
   readonly log: Log;

@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import { secret } from "../../base/lib/ids.ts";
 import { isObject } from "../../base/lib/json.ts";
 import { fetchWithin, networkReason } from "../../base/lib/outside.ts";
-import { storable } from "../../base/lib/storable.ts";
+import { toStorable } from "../../base/lib/storable.ts";
 
 /** Answer of a homeserver to one request; `status` 0: it gave none, and `error` says why. */
 export interface ProbeAnswer {
@@ -39,7 +39,7 @@ export class HomeserverProbe {
     return typeof body.server_name === "string" ? body.server_name : undefined;
   }
 
-  /** Whose token ours is; with `userId` whether we may speak as that user. */
+  /** Asks whose token ours is; with `userId`, also if we may speak as that user. */
   whoami(userId?: string): Promise<ProbeAnswer> {
     const query = userId === undefined ? "" : `?user_id=${enc(userId)}`;
     return this.#ask("GET", `/_matrix/client/v3/account/whoami${query}`);
@@ -87,7 +87,7 @@ export const pingId = (body: string): string | undefined => {
   try {
     const ping: unknown = JSON.parse(body);
     const id = isObject(ping) ? ping.transaction_id : undefined;
-    return typeof id === "string" ? storable(id.slice(0, 200)) : undefined;
+    return typeof id === "string" ? toStorable(id.slice(0, 200)) : undefined;
   } catch {
     return undefined;
   }
@@ -98,7 +98,7 @@ export interface PingListener {
   /** Tells what has come so far: not the ping with this id, that ping with our token, or any with another token. */
   heard(id: string): "nothing" | "our token" | "another token";
   /** True if a ping came that another bridge with our registration has asked for. */
-  heardOthers(id: string): boolean;
+  hasHeardOthers(id: string): boolean;
   close(): Promise<void>;
 }
 
@@ -121,7 +121,7 @@ export const listenForPing = (host: string, port: number, token: string): Promis
         // A homeserver that leaves out the id has passed on the one that it was asked for.
         heard: (id) =>
           ids.includes(id) || ids.includes(undefined) ? "our token" : refused ? "another token" : "nothing",
-        heardOthers: (id) => ids.some((other) => other !== undefined && other !== id && !isPingOfCheck(other)),
+        hasHeardOthers: (id) => ids.some((other) => other !== undefined && other !== id && !isPingOfCheck(other)),
         close: () =>
           new Promise((closed) => {
             server.close(() => closed());

@@ -10,7 +10,7 @@ import { parseYaml } from "../../base/lib/yaml.ts";
 /** Content of registration.yaml, in its own words: the homeserver reads the same file. */
 export interface Registration {
   readonly id: string;
-  /** How the homeserver reaches us. */
+  /** Address at which the homeserver reaches us. */
   readonly url: string;
   readonly as_token: string;
   readonly hs_token: string;

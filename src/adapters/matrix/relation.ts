@@ -1,7 +1,7 @@
 import type { EventId } from "../../base/lib/ids.ts";
 import { isObject } from "../../base/lib/json.ts";
 
-/** Where something is said in a thread. */
+/** Place in a thread at which something is said. */
 export interface ThreadPlace {
   /** The event that the thread is about. */
   readonly root: EventId;
@@ -9,12 +9,12 @@ export interface ThreadPlace {
   readonly latest: EventId;
 }
 
-/** Where an event is answered that stands in the thread `root`, if it stands in one. */
+/** Finds the place to answer an event that stands in the thread `root`; undefined: it stands in none. */
 export const threadPlaceOf = (root: EventId | undefined, eventId: EventId): ThreadPlace | undefined =>
   root === undefined ? undefined : { root, latest: eventId };
 
 /** The part of a message's content that says where it belongs: empty for one that is neither in a thread nor a reply. */
-export const relatesTo = (thread: ThreadPlace | undefined, replyTo?: EventId) => {
+export const relationTo = (thread: ThreadPlace | undefined, replyTo?: EventId) => {
   const reply = replyTo ?? thread?.latest;
   if (reply === undefined) return {};
   const inReplyTo = { "m.in_reply_to": { event_id: reply } };
@@ -23,7 +23,7 @@ export const relatesTo = (thread: ThreadPlace | undefined, replyTo?: EventId) =>
   return { "m.relates_to": { ...inThread, ...inReplyTo } };
 };
 
-/** A message's content as an edit, which lacks the event that it is about: see `relatingTo`. */
+/** A message's content as an edit, which lacks the event that it is about: see `withTarget`. */
 export const asEdit = <Content extends { readonly body: string }>(content: Content) => ({
   ...content,
   body: `* ${content.body}`,
@@ -32,12 +32,12 @@ export const asEdit = <Content extends { readonly body: string }>(content: Conte
 });
 
 /** Content whose relation (a reaction, an edit) lacks the event that it relates to, with this event in it. */
-export const relatingTo = (content: Readonly<Record<string, unknown>>, eventId: EventId): Record<string, unknown> => ({
+export const withTarget = (content: Readonly<Record<string, unknown>>, eventId: EventId): Record<string, unknown> => ({
   ...content,
   "m.relates_to": { ...(isObject(content["m.relates_to"]) && content["m.relates_to"]), event_id: eventId },
 });
 
-/** The event that `relatingTo` has filled in. */
+/** The event that `withTarget` has filled in. */
 export const relatedEvent = (content: Readonly<Record<string, unknown>>): EventId => {
   const relation = content["m.relates_to"];
   if (!isObject(relation) || typeof relation.event_id !== "string") throw new Error("it relates to no event");

@@ -150,7 +150,7 @@ export async function readEnd(
 const isJoin = (event: Record<string, unknown>, userId: UserId): boolean =>
   event.type === "m.room.member" && event.state_key === userId && record(event.content).membership === "join";
 
-/** Who was banned, or is invited again, may not read what they saw. */
+/** Reads nothing for a user who was banned, or is invited again: they may not read what they saw. */
 function nothingIfRefused(error: unknown): Record<string, unknown> {
   if (error instanceof HomeserverError && error.final) return {};
   throw error;

@@ -82,7 +82,7 @@ export class HomeserverWatch {
     this.#socket?.destroy();
     do {
       await this.#clock.sleep(500, this.#stopped.signal);
-    } while (!(await this.#client.alive()));
+    } while (!(await this.#client.isAlive()));
     this.#waiting = false;
     this.#ears.onBack();
     this.#listen();
@@ -92,7 +92,7 @@ export class HomeserverWatch {
   async #ask(): Promise<void> {
     for (;;) {
       await this.#clock.sleep(askEveryMs, this.#stopped.signal);
-      if (!(await this.#client.alive())) this.#noteGone();
+      if (!(await this.#client.isAlive())) this.#noteGone();
     }
   }
 }

@@ -14,7 +14,7 @@ interface AttemptOptions {
   readonly onArrival: (arrival: Arrival) => void;
 }
 
-/** How long the usage is waited for, which comes after the answer has finished. */
+/** Longest wait for the usage, which comes after the answer has finished. */
 const usageMs = 2_000;
 /** An event of a stream in which a whole answer stands. */
 const eventBytesMost = 8_000_000;

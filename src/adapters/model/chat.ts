@@ -7,7 +7,7 @@ import { attemptOnce } from "./attempt.ts";
 import type { Arrival, Completion } from "./completion.ts";
 import { diagnose, type Failure, ModelError } from "./failure.ts";
 import { refusalOfImages } from "./images.ts";
-import { type OptionName, RefusedOptions, refusedOption } from "./options.ts";
+import { findRefusedOption, type OptionName, RefusedOptions } from "./options.ts";
 import { requestBody } from "./request.ts";
 import type { ChatRequest } from "./types.ts";
 
@@ -116,7 +116,7 @@ export const createChatModel = (options: ChatModelOptions): ChatModel => {
           onRetry(request.model, failure.status);
           continue;
         }
-        const option = refusedOption(request, failure);
+        const option = findRefusedOption(request, failure);
         if (option !== undefined) {
           log.warn({ model: request.model, host, option }, `${message} – asked again without ${option}`);
           refused.add(request, option);

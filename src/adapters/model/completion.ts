@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { OverLimit } from "../../base/lib/outside.ts";
-import { storable, storableJson } from "../../base/lib/storable.ts";
+import { storableJson, toStorable } from "../../base/lib/storable.ts";
 import { StreamError } from "./failure.ts";
 import { joinThoughts, splitThoughts } from "./thoughts.ts";
 import type { ToolCall, Usage } from "./types.ts";
 import { estimateUsage, readUsage, usageRecord } from "./usage.ts";
 
-/** `text`, `summary` and `data` come in pieces; what else is in it is kept as it came. */
+/** `text`, `summary` and `data` come in pieces; other fields are kept as they came. */
 const reasoningDetail = z.looseObject({
   type: z.string().nullish(),
   index: z.number().nullish(),
@@ -65,7 +65,7 @@ const chunkSchema = z.object({
 /** Characters of an answer, its thoughts and calls included. The longest answers of models have half of them. */
 const charsMost = 1_000_000;
 
-/** The end of what may become the beginning or the end of a thought. */
+/** End of a text that may become the beginning or the end of a thought. */
 const halfTag = /<\/?[a-z]{0,8}$/i;
 
 interface PartialCall {
@@ -97,12 +97,12 @@ export class CompletionBuilder {
   #finishReason: string | undefined;
   #usage: Usage | undefined;
 
-  /** The model has said that it is done: what follows can only be the usage. Some servers give each chunk an empty reason. */
+  /** True if the model has said that it is done: only the usage can follow. Some servers give each chunk an empty reason. */
   get finished(): boolean {
     return Boolean(this.#finishReason);
   }
 
-  /** Characters of the answer so far: what it says, thinks and asks for. */
+  /** Characters of the answer so far: its text, thoughts and calls. */
   get chars(): number {
     return this.#calls.reduce(
       (chars, call) => chars + call.name.length + call.arguments.length,
@@ -110,7 +110,7 @@ export class CompletionBuilder {
     );
   }
 
-  /** Throws a StreamError for what is no chunk and for one that reports an error, an OverLimit for one too many. */
+  /** Adds a chunk. Throws a StreamError if it is none, or reports an error; an OverLimit if the answer gets too long. */
   add(chunk: unknown): void {
     const parsed = chunkSchema.safeParse(chunk);
     if (!parsed.success) throw new StreamError(`a chunk that cannot be read: ${z.prettifyError(parsed.error)}`);
@@ -136,27 +136,27 @@ export class CompletionBuilder {
    * it.
    */
   get text(): string {
-    return splitThoughts(storable(this.#content.replace(halfTag, ""))).text;
+    return splitThoughts(toStorable(this.#content.replace(halfTag, ""))).text;
   }
 
-  /** It asks for tools: what it says is no answer. */
+  /** True if it asks for tools: its text is then no answer. */
   get calls(): boolean {
     return this.#calls.length > 0;
   }
 
-  /** `prompt` gives what was sent: tokens are estimated from it where the stream did not count them. */
+  /** Ends the answer. `prompt` gives the sent text: its tokens are estimated if the stream did not count them. */
   build(prompt: () => string): Completion {
     if (this.#finishReason === undefined) throw new StreamError("the stream ended before the answer did");
-    const { text, thought } = splitThoughts(storable(this.#content));
+    const { text, thought } = splitThoughts(toStorable(this.#content));
     const toolCalls = this.#calls.map((call, position) => ({
-      id: storable(call.id ?? `call_${position}`),
-      name: storable(call.name),
-      arguments: call.arguments.trim() === "" ? "{}" : storable(call.arguments),
+      id: toStorable(call.id ?? `call_${position}`),
+      name: toStorable(call.name),
+      arguments: call.arguments.trim() === "" ? "{}" : toStorable(call.arguments),
     }));
     const written = this.#content + this.#reasoning + toolCalls.map((call) => call.name + call.arguments).join("");
     return {
       text,
-      thought: joinThoughts([storable(this.#reasoning), thought]),
+      thought: joinThoughts([toStorable(this.#reasoning), thought]),
       toolCalls,
       reasoningDetails: storableJson(this.#details),
       finishReason: this.#finishReason,

@@ -30,7 +30,7 @@ export interface Failure {
   readonly status: number | undefined;
   /** Another attempt may succeed. */
   readonly retry: boolean;
-  /** How long the provider asked us to wait. */
+  /** Time that the provider asked us to wait. */
   readonly afterMs: number | undefined;
   /** The provider's words, or the network's. */
   readonly words: string;

@@ -36,8 +36,8 @@ export const promptText = (sent: unknown): string =>
   );
 
 /**
- * Whether a request with images was refused because of them, which providers say in words alone: `never` where the
- * model sees none at all, `these` where it did not like those that it was sent.
+ * Reads from a failure whether the request was refused because of its images; providers say it in words alone: `never`
+ * where the model sees no images at all, `these` where it did not like those that it was sent.
  */
 export const refusalOfImages = ({ status, words }: Failure): "never" | "these" | undefined => {
   if (status === 413) return "these";

@@ -15,7 +15,7 @@ const namesOf = (request: ModelOptions): OptionName[] =>
   (Object.keys(named) as OptionName[]).filter((name) => request[name] !== undefined);
 
 /** The option of a request because of which it was refused; undefined where it was something else. */
-export const refusedOption = (request: ModelOptions, { status, words }: Failure): OptionName | undefined =>
+export const findRefusedOption = (request: ModelOptions, { status, words }: Failure): OptionName | undefined =>
   status === 400 || status === 422 ? namesOf(request).find((name) => named[name].test(words)) : undefined;
 
 /** Options that models have refused. They are sent none of them again with this value, until the next start. */

@@ -26,7 +26,7 @@ const optionsOf = (host: string, { temperature, reasoning, maxTokens }: ModelOpt
   ...(maxTokens !== undefined && { [host === "api.openai.com" ? "max_completion_tokens" : "max_tokens"]: maxTokens }),
 });
 
-/** Where a model's cache works only by marks: Anthropic's, through OpenRouter; four marks at most. */
+/** True if the model's cache works only by marks: Anthropic's, through OpenRouter; four marks at most. */
 const wantsMarks = (host: string, model: string): boolean => host === "openrouter.ai" && model.startsWith("anthropic/");
 const marksMax = 4;
 

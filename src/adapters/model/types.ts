@@ -54,11 +54,11 @@ export interface ToolDefinition {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-/** How hard models think before they answer, from not at all. */
+/** Efforts of thinking before the answer, from none at all. */
 export const reasoningEfforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 type ReasoningEffort = (typeof reasoningEfforts)[number];
 
-/** What people set of a model. What is not set is not sent: the provider's default holds. */
+/** Options of a model that people may set. An option that is not set is not sent: the provider's default holds. */
 export interface ModelOptions {
   readonly temperature?: number | undefined;
   /** An effort, or the most tokens of thoughts. */

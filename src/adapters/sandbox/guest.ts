@@ -6,8 +6,9 @@ interface Settled {
 }
 
 /**
- * What the interpreter has beyond the language itself. It runs there: its text is evaluated, so it may use nothing from
- * outside of itself. Makes the global `console`, whose texts go to `print`; returns what a computation's completion comes to.
+ * Gives the interpreter all that it has beyond the language itself. The text of this function is evaluated there, so it
+ * may use nothing from outside of itself. Makes the global `console`, whose texts go to `print`. Returns a function that
+ * settles a computation's completion.
  */
 export function guest(print: (text: string) => void): (completion: Promise<{ value: unknown }>) => Promise<Settled> {
   /** Values that JSON has no form for; a text for what has none at all. */

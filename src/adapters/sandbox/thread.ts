@@ -3,7 +3,7 @@ import { afterIdling, callAfter, systemClock } from "../../base/lib/clock.ts";
 import { messageOf } from "../../base/lib/errors.ts";
 import { type Computation, type Computed, secondsMost, tooLong } from "./evaluate.ts";
 
-/** What cannot be interrupted from inside is ended from outside: its processor time is looked at this often. */
+/** Interval of looks at a program's processor time. No program can be interrupted from inside: it is ended from outside. */
 const lookEveryMs = 200;
 /** Time after which any program is ended, however little of a processor a busy machine had for it. */
 const patienceMs = 40_000;

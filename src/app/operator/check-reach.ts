@@ -35,7 +35,7 @@ export async function* checkReach(setting: CheckSetting, probe: HomeserverProbe)
     const id = newPingOfCheck();
     const answer = await patientPing(probe, registration.id, id, clock);
     const heard = standIn?.heard(id);
-    if (standIn?.heardOthers(id)) yield warning("reach", "another bridge works with this registration.", twin);
+    if (standIn?.hasHeardOthers(id)) yield warning("reach", "another bridge works with this registration.", twin);
     const missed = !standIn && answer.status === 200 && (await askBridge(host, port, `pings/${id}`))?.heard === false;
     if (missed) {
       yield failed(

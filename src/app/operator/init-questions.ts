@@ -15,7 +15,7 @@ interface Question {
   /** The flag that answers it as well. */
   readonly flag: string;
   readonly text: string;
-  /** Where nothing is answered; undefined: it has to be. */
+  /** Value if nothing is answered; undefined: an answer is needed. */
   readonly fallback?: string;
   readonly given: (answers: Answers) => boolean;
   readonly read: (answer: string) => Partial<InitOptions>;
@@ -119,7 +119,7 @@ const questions: readonly Question[] = [
   },
 ];
 
-/** How to speak with the operator. */
+/** Way to speak with the operator. */
 export interface Dialogue {
   readonly ask: (question: string) => Promise<string>;
   readonly tell: (line: string) => void;

@@ -5,7 +5,7 @@ import type { ApplicationServiceOptions } from "../../adapters/matrix/appservice
 import type { SoleBridge } from "../../edges/routing/sole-bridge.ts";
 import type { createMetrics } from "./metrics.ts";
 
-/** How long metrics wait for the database, in milliseconds. */
+/** Longest wait of metrics for the database, in milliseconds. */
 const answerMs = 2_000;
 
 export interface HealthParts {

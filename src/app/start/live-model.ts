@@ -21,7 +21,7 @@ export const liveModel = (live: LiveConfig, rest: Rest): ChatModel => {
 };
 
 /** Text for those who run the bridge, and the key under which they are told once. */
-export const optionRefused = (
+export const describeRefusedOption = (
   ...[request, option, words]: Parameters<NonNullable<ChatModelOptions["onRefused"]>>
 ): [text: string, key: string] => {
   const { model, [option]: value } = request;

@@ -12,17 +12,17 @@ import { introduce } from "../../domain/agents/profile.ts";
 import type { Config } from "../config/config.ts";
 import { LiveConfig } from "../config/live.ts";
 
-/** Turns that this process works on at the same time. */
+/** Limit of turns that this process works on at the same time. */
 const turnsAtOnce = 32;
-/** How long turns may go on after the process was asked to end. */
+/** Longest time that turns may go on after the process was asked to end. */
 const graceMs = 8_000;
 
 export interface RunningBridge {
-  /** Everything that is under way is finished or left to the next start; then nothing runs any more. */
+  /** Stops: running work is finished, or left to the next start. */
   stop(): Promise<void>;
 }
 
-/** Starts everything, in order; resolves when people are answered. Stops again if the signal is aborted meanwhile. */
+/** Starts everything in order; resolves when agents can answer. Stops again if the signal is aborted meanwhile. */
 export async function startBridge(
   config: Config,
   registration: Registration,
@@ -39,7 +39,7 @@ export async function startBridge(
     const begun = Promise.withResolvers<void>();
     const opening = openDatabase(config.database, begun.resolve);
     await Promise.race([begun.promise, opening]);
-    // Reading the program holds this thread up for as long as the embedded database takes to open in its own.
+    // Loading the program keeps this thread busy while the embedded database opens in its own.
     const { wire } = await import("./wiring.ts");
     const database = await opening;
     stops.push(() => database.close());
@@ -63,7 +63,7 @@ export async function startBridge(
     ]);
     if (applied.length > 0) log.info({ applied }, "the database was migrated");
     const { service, client, directory } = parts;
-    // It looks for a homeserver that is away from the first request on.
+    // From its first request on it notices when the homeserver is gone.
     stops.push(() => parts.watch.stop());
     stops.push(() => service.close());
 
@@ -71,7 +71,7 @@ export async function startBridge(
     const waiting = { clock, log, aborted: AbortSignal.any([aborted, failed.signal]) };
     const insist = <Result>(ask: () => Promise<Result>) => untilAnswered(ask, waiting);
     const welcome = async (): Promise<void> => {
-      await waitForHomeserver(config.homeserver.url, () => client.alive(), waiting);
+      await waitForHomeserver(config.homeserver.url, () => client.isAlive(), waiting);
       await insist(() => client.register(client.botUserId));
       await insist(() => client.putDevice(client.botUserId, parts.botDevice));
     };
@@ -89,7 +89,7 @@ export async function startBridge(
     prepared.catch(() => failed.abort());
     // Work that has begun ends before anything is stopped because of an error.
     await welcome().finally(() => prepared);
-    // Before anything is swept or sent: another bridge with our registration may be at work.
+    // Another bridge with our registration may be at work: this is checked before anything is swept or sent.
     await parts.sole.ask();
     stops.push(() => parts.doorbell.stop());
     void parts.doorbell.ring();
@@ -102,7 +102,7 @@ export async function startBridge(
     stops.push(() => parts.guests.stop());
     parts.guests.start();
 
-    // After all who use them have ended.
+    // They end after all parts that use them.
     stops.push(() => parts.encryption.machines.close());
     stops.push(() => parts.encryption.devices.stop());
     await parts.encryption.devices.start();

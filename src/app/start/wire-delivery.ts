@@ -31,7 +31,7 @@ export function wireDelivery(setting: Setting) {
     deviceOf: async (userId) => {
       if (userId === client.botUserId) return botDevice;
       const name = agentName(userId, serverName);
-      return name && (await directory.recent(name))?.deviceId;
+      return name && (await directory.findRecent(name))?.deviceId;
     },
   });
   return {

@@ -33,7 +33,7 @@ import type { Mind } from "../../engine/turn/mind.ts";
 import { PrefixMeter } from "../../engine/turn/prefix-meter.ts";
 import { modelsOf } from "../config/config.ts";
 import type { LiveConfig } from "../config/live.ts";
-import { liveModel, optionRefused } from "./live-model.ts";
+import { describeRefusedOption, liveModel } from "./live-model.ts";
 import { loadAll } from "./load.ts";
 import type { createMetrics } from "./metrics.ts";
 
@@ -69,7 +69,7 @@ export async function wireMind(setting: Setting) {
     clock,
     log,
     onRetry: metrics.modelRetried,
-    onRefused: (request, option, words) => setting.tellOperators(...optionRefused(request, option, words)),
+    onRefused: (request, option, words) => setting.tellOperators(...describeRefusedOption(request, option, words)),
   });
   const counted = metrics.measured(chat, book, clock);
   const model = new MeteredModel({ model: counted, book, clock, log });

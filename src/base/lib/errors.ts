@@ -1,4 +1,4 @@
-import { storable } from "./storable.ts";
+import { toStorable } from "./storable.ts";
 
 /** A mistake that the person can mend: its message is shown to them as it is, so it must say what to do. */
 export class UserError extends Error {
@@ -12,4 +12,4 @@ export class RetryError extends Error {
 
 /** Text of a thrown value, for logs, tables and people. The words may be somebody else's. */
 export const messageOf = (thrown: unknown): string =>
-  storable(thrown instanceof Error ? thrown.message : String(thrown));
+  toStorable(thrown instanceof Error ? thrown.message : String(thrown));

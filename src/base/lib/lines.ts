@@ -22,8 +22,8 @@ const eachLine = (text: string, each: (start: number) => void): void => {
 };
 
 /**
- * Where each line begins. `\n`, `\r\n` and `\r` end a line; a line end at the very end begins no further line, and
- * empty text has none.
+ * Finds the place at which each line begins. `\n`, `\r\n` and `\r` end a line; a line end at the very end begins no
+ * further line, and empty text has none.
  */
 export const lineStarts = (text: string): number[] => {
   const starts: number[] = [];

@@ -12,7 +12,7 @@ export const nearest = (typed: string, known: readonly string[]): string | undef
     .filter(({ name, distance }) => distance <= Math.max(1, name.length / 3))
     .sort((a, b) => a.distance - b.distance)[0]?.name;
 
-/** How many letters have to be put in, taken out, changed, or swapped with their neighbour. */
+/** Counts the letters that have to be put in, taken out, changed, or swapped with their neighbour. */
 const editDistance = (a: string, b: string): number => {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -1,6 +1,6 @@
 import { afterIdling } from "./clock.ts";
 
-/** How much of an answer is taken, and how long it may take, all in all: nobody outside is believed to come to an end. */
+/** Limits of an answer, in bytes and in time: nobody outside is believed to come to an end. */
 export interface Limits {
   /** From the request to the last byte of its answer. */
   readonly ms: number;

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { lineStarts } from "./lines.ts";
 
-/** Words by which a text is known again, without the words. */
+/** Fingerprints of a text's words: they find the text again without keeping it. */
 export interface Fingerprint {
   /** Different for each text: equal words of two texts have different prints. */
   readonly salt: string;
@@ -18,7 +18,7 @@ const half = new RegExp(`^[[${unspaced}]&&\\p{L}]$`, "v");
 
 /** Half words in a row that repeat a text: five words. */
 const runLength = 10;
-/** A shorter text is looked for whole, unless it says too little: fewer characters, or with a digit fewer than these. */
+/** Shortest text that is looked for as a whole, in characters; the second: one that has a digit. */
 const charsLeast = 5;
 const charsLeastWithDigit = 4;
 /** Words of one text that are looked for. */
@@ -65,7 +65,7 @@ const saysEnough = (words: readonly Word[]): boolean => {
   return chars >= (/\p{N}/u.test(text) ? charsLeastWithDigit : charsLeast);
 };
 
-/** Prints of each run of words of these texts, and of the whole of a shorter one; none of what stands in `except`. */
+/** Makes prints of each run of words in these texts, and of a shorter text as a whole; none of words in `except`. */
 export function printsOf(texts: readonly string[], salt: string, except: readonly string[] = []): string[] {
   const known = new Set(except.length > 0 ? printsOf(except, salt) : []);
   const prints = texts.flatMap((text) => {
@@ -97,7 +97,7 @@ export class Repeats {
     return !this.#each(text, () => false);
   }
 
-  /** The text with each line blanked that has a part in a repetition, but for lines that are among `kept`. */
+  /** Blanks each line that is part of a repetition, except the lines in `kept`. */
   blankLines(text: string, kept: ReadonlySet<string> = new Set()): string {
     const blanked = this.#blankOnce(text, kept);
     // Words before and behind a blanked line stand side by side now.
@@ -129,7 +129,7 @@ export class Repeats {
       .join("");
   }
 
-  /** Calls `found` with each repetition, until that returns false. Returns whether it never did. */
+  /** Calls `found` with each repetition, until it returns false. Returns true if it never did. */
   #each(text: string, found: (start: number, end: number) => boolean): boolean {
     if (this.#sought.length === 0) return true;
     const words = wordsIn(text);

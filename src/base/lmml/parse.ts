@@ -2,7 +2,7 @@ import { XMLParser } from "fast-xml-parser";
 import type { Element } from "./element.ts";
 import { resolveReferences } from "./escape.ts";
 import { isBooleanAttribute, maxDepth } from "./vocabulary.ts";
-import { wellFormed } from "./well-formed.ts";
+import { makeWellFormed } from "./well-formed.ts";
 
 /** The parser keeps the order of nodes: `{ [name]: children, ":@": { [@name]: value } }`, or text. */
 interface Node {
@@ -50,7 +50,7 @@ const toElement = (node: Node): Element => {
  * @throws LmmlError
  */
 export const parse = (text: string): Element => {
-  const nodes: readonly Node[] = parser.parse(wellFormed(text));
+  const nodes: readonly Node[] = parser.parse(makeWellFormed(text));
   const root = nodes.find((node) => node["#text"] === undefined);
   if (!root) throw new Error("LMML: well-formed text without an element");
   return toElement(root);

@@ -59,7 +59,7 @@ const booleans: ReadonlySet<string> = new Set([
   "removed",
 ]);
 
-/** How deep elements may stand in one another: rendering deeper is a bug, deeper text is refused. */
+/** Limit of elements inside each other: rendering deeper is a bug, deeper text is refused. */
 export const maxDepth = 100;
 
 /** A name of an element or attribute, as the source of a regular expression. */

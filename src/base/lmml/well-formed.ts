@@ -153,4 +153,4 @@ class Reader {
  * Checks that the text is one LMML element, and gives it back as XML: without comments, raw content escaped.
  * Takes time in proportion to the length.
  */
-export const wellFormed = (text: string): string => new Reader(text).read();
+export const makeWellFormed = (text: string): string => new Reader(text).read();

@@ -13,7 +13,7 @@ interface BoxOptions<Item> {
   readonly shell: (item: Item) => Element;
   /** Its content, beyond the shell. */
   readonly part: (item: Item) => Part<Element>;
-  /** How much of what there is it gets beside the others. */
+  /** Share of the room that it gets beside the others. */
   readonly weight: (item: Item) => number;
 }
 

@@ -1,8 +1,8 @@
 /**
- * How the characters of a render are divided.
+ * Divides the characters of a render among its parts.
  *
  * System and user message together never exceed them. First comes the frame: every tag that is always there, with
- * nothing in it. What is left goes to four tiers, one after the other:
+ * nothing in it. The rest goes to four tiers, one after the other:
  *
  * 1. `system`: who the agent is. Its limit depends on nothing but the size of the context, so that the system message
  *    stays the same; it gives way only where new events would be left out.
@@ -11,8 +11,8 @@
  * 4. `past`: other rooms, and what happened before. It gets what no tier before it needs, so nothing above ever gives way
  *    to it. The log of the layout `cacheable` is the last of it: the rest has up to half of what both may take.
  *
- * What `past` leaves goes to `work`. Within a tier each part is guaranteed its share; what a part does not need of it
- * goes to the first that needs more. A part that gets less than it wants says so in the render.
+ * Characters that `past` leaves go to `work`. Within a tier each part is guaranteed its share; characters that a part
+ * does not need go to the first that needs more. A part that gets less than it wants says so in the render.
  */
 const tiers = {
   system: { systemPrompt: 0.4, persona: 0.3, guides: 0.3 },
@@ -58,7 +58,7 @@ const logMost = 0.85;
 export const sureChars = (part: keyof typeof tiers.system, max: number): number =>
   Math.floor(Math.max(0, max - reserveOf(max)) * tiers.system[part]);
 
-/** How much each tier gets, and what a log could have of the last. */
+/** Divides the characters among the tiers; `log`: those that a log could have of the last tier. */
 const levels = ({ max, left, wanted, newEventsLeast }: Budget, log: number) => {
   const want = (tier: Tier): number =>
     Object.keys(tiers[tier]).reduce((sum, part) => sum + wanted[part as PartName], 0);

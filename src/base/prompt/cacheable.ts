@@ -19,21 +19,21 @@ import type { Prompt, RoomView, TimelineEntry, World } from "./types.ts";
 
 /** Share of `charsMax` for the first render of a turn; the rest is for the steps that are appended to it. */
 const renderShare = 0.87;
-/** Steps by which a log is left out that has outgrown its room in one render. */
+/** Share by which a log shrinks at a time, if it has outgrown its room within one render. */
 const stepShare = 1 / 16;
-/** The most that other rooms take of a render beyond a very small one, with their members, and again with what is unread. */
+/** Largest share of other rooms in a render that is not very small: for their members, and again for unread events. */
 const roomsMost = (max: number): number => Math.floor(0.09 * Math.max(0, max - 4_000));
 
 /**
  * Orders the prompt by change: guides, prompt and persona first; then rooms with their members; then the log, to which
- * lines are only added; last, what is different each time. So two calls of a conversation have a long beginning in
- * common, which providers need not read again. What holds for many is said once.
+ * lines are only added; last, all that changes each time. So two calls of a conversation have a long beginning in
+ * common, which providers need not read again. A fact about many items is said once.
  */
 export const cacheable = (world: World): Prompt => {
   const plan = planOf(world);
   const { budget } = plan;
   if (budget.left < 0) throw frameTooLarge(world, budget.left);
-  // The log is cut before anything is divided: nothing gives way to it.
+  // The log is cut before the characters are divided: no other part gets less because of it.
   const step = Math.ceil(world.charsMax * stepShare);
   const log = newestEnd(world.log, world.timeZone, { room: logRoom(budget), step });
   const { system, stable, tail } = plan.write(divide(budget, Math.max(0, log.text.length - logLeast.length)));
@@ -45,7 +45,7 @@ export const cacheable = (world: World): Prompt => {
   };
 };
 
-/** The size beyond which the log of this world is to be cut to half of it. */
+/** Largest size of this world's log; a longer one is cut to half of that. */
 export const logLimitOf = (world: World): number => logLimit(planOf(world).budget);
 
 /** Events that stand in the tail. */
@@ -143,7 +143,7 @@ const inTail = (room: RoomView): RoomView => (room.historyWindow ? room : { ...r
 
 const none: Shown = { elements: [], reach: 0, leftOut: 0 };
 
-/** Other rooms are in the tail where there is something to say of them that changes. */
+/** Other rooms are in the tail if something about them changes. */
 const unreadPart = (world: World, news: (entry: TimelineEntry) => Element): Part<Shown> => {
   const others = world.rooms.filter(
     (room) => room.closed || (room.roomId !== world.conversation && (room.unread > 0 || room.newEvents.length > 0)),
@@ -175,8 +175,8 @@ const openRooms = ({ rooms, conversation }: World) => {
 };
 
 /**
- * Numbers by which the log names rooms: the order in which they stand before it. They hold for one prompt, and change
- * only where what stands before the log changes as well. None, where there may be no place for all rooms.
+ * Numbers the rooms for the log, in their order above it. The numbers count for one prompt, and change only when the text
+ * above the log changes as well. No numbers, if there may be no place for all rooms.
  */
 export const roomNumbers = (world: World): ReadonlyMap<RoomId, number> => {
   const { own, others } = openRooms(world);

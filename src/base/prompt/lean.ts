@@ -67,7 +67,7 @@ export const clockTime = memoEach((at: Date, timeZone: string): ClockTime => {
 });
 
 /** The element with a time, behind its `id` if it has one. */
-export const stamped = (bare: Element, timestamp: string): Element => {
+export const withTimestamp = (bare: Element, timestamp: string): Element => {
   const { id, ...rest } = bare.attributes;
   return { ...bare, attributes: { ...(id !== undefined && { id }), timestamp, ...rest } };
 };
@@ -80,5 +80,5 @@ export const leanNews = (
 ): Element => {
   const { date, minute } = clockTime(entry.at, timeZone);
   const today = clockTime(now, timeZone).date === date;
-  return stamped(leanEntry(entry, self).element, today ? minute : `${date} ${minute}`);
+  return withTimestamp(leanEntry(entry, self).element, today ? minute : `${date} ${minute}`);
 };

@@ -5,7 +5,7 @@ import type { Part } from "./part.ts";
 /** Part of a list that is shown, in the order of time, and the number of elements that are not. */
 export interface Shown {
   readonly elements: readonly Element[];
-  /** How many elements lie between the kept end and the farthest one shown. */
+  /** Number of elements between the kept end and the farthest one shown. */
   readonly reach: number;
   readonly leftOut: number;
   /** Elements above the list. */
@@ -23,7 +23,7 @@ interface ListOptions {
   readonly depth: number;
   /** The most that is ever asked for: what is beyond it is not measured. */
   readonly limit: number;
-  /** Which end is kept when not all fit. */
+  /** End that is kept when not all fit. */
   readonly keep: "first" | "last";
   /** An element is left out rather than cut to less than this, unless it is the only one. */
   readonly floor?: number;

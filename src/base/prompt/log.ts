@@ -2,7 +2,7 @@ import type { EventId, RoomId } from "../lib/ids.ts";
 import { flat } from "../lib/memo.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { renderLine } from "../lmml/render.ts";
-import { clockTime, stamped } from "./lean.ts";
+import { clockTime, withTimestamp } from "./lean.ts";
 import { clip } from "./measure.ts";
 import type { LogEntry, LogView } from "./types.ts";
 
@@ -36,7 +36,7 @@ const textOf = (entry: LogEntry, stamp: string, sameSender: boolean): string => 
 const elementOf = (whole: Element, stamp: string, sameSender: boolean): Element => {
   const { sender: _, ...attributes } = whole.attributes;
   const named = sameSender ? { ...whole, attributes } : whole;
-  return stamp === "" ? named : stamped(named, stamp);
+  return stamp === "" ? named : withTimestamp(named, stamp);
 };
 
 const roomLine = (roomId: RoomId, { numbers }: LogView, truncated = false): string => {

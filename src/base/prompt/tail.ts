@@ -3,7 +3,7 @@ import { clockTime } from "./lean.ts";
 import type { Shown } from "./list-part.ts";
 import type { World } from "./types.ts";
 
-/** When and why the turn has begun, and what was done in it so far, where earlier turns stand in a log. */
+/** Says when and why the turn has begun, and what was done in it so far, where earlier turns stand in a log. */
 export const turnMark = ({ turn, timeZone }: World, shown: Shown): Element => {
   const { at, before, id, reason } = turn;
   const timestamp = element("timestamp", {

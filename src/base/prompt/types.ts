@@ -58,7 +58,7 @@ export type TimelineEntry =
   | (TimelineEvent & {
       readonly kind: "roomEvent";
       readonly eventType: string;
-      /** Whom a membership event is about, and what they became. */
+      /** User whose membership changed, and the new state. */
       readonly target?: UserId | undefined;
       readonly membership?: string | undefined;
       /** Sign of a reaction, and the event that it is to. */
@@ -131,9 +131,9 @@ export interface RoomView {
   readonly direct: boolean;
   /** Somebody in the audience may not read this room: only that it is there, and `unread`, are shown. */
   readonly closed: boolean;
-  /** Those that the agent should know of first come first. */
+  /** Members whom the agent should know of first come first. */
   readonly members: readonly RoomMember[];
-  /** How many members there are; `members` may hold fewer. */
+  /** Number of all members; `members` may hold fewer. */
   readonly memberCount: number;
   /** Events seen before, oldest first: the newest part of them. */
   readonly history: readonly TimelineEntry[];
@@ -152,7 +152,7 @@ export interface RoomView {
 /** An event of a room, or an entry of the ephemeris, as it stands in a log. */
 export interface LogEntry {
   readonly source: RoomId | "ephemeris";
-  /** When it was said, thought or done. */
+  /** Time at which it was said, thought or done. */
   readonly at: Date | undefined;
   readonly eventId?: EventId | undefined;
   /** Without room and time: both are said where they change. */
@@ -196,7 +196,7 @@ export interface World {
     readonly systemPrompt: string;
     readonly postPrompt: string | null;
     readonly wakeUpTimerSeconds: number | null;
-    /** Which kinds of operations are carried out without asking. */
+    /** Mode of the agent: kinds of operations that are carried out without asking. */
     readonly mode?: string | undefined;
     readonly persona: FileView | undefined;
     readonly scratchpad: FileView | undefined;
@@ -222,7 +222,7 @@ export interface World {
     readonly id: number;
     readonly reason: WakeReason;
     readonly at: Date;
-    /** When the turn before it in this conversation began. */
+    /** Begin of the turn before it in this conversation. */
     readonly before?: Date | undefined;
     readonly entries: readonly Element[];
   };

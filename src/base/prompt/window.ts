@@ -12,14 +12,14 @@ type StateName = "pinned" | "system" | "maximized" | "minimized";
 
 const byPresence = (states: readonly StateName[]) => Object.fromEntries(states.map((state) => [state, true]));
 
-/** Answers to what was asked about a window's content. */
+/** Part with the answers to questions about a window's content. */
 const queriesPart = (queries: readonly WindowQuery[], depth: number, limit: number): Part<Shown> =>
   listPart(
     queries.map(({ query, answer }) => element("queryResult", { query: clip(query) }, answer)),
     { depth, limit, keep: "last" },
   );
 
-/** A list with what was asked about it above. Both share what there is alike. */
+/** List with the questions about it above. Both share the room equally. */
 export const withQueries = (
   list: Part<Shown>,
   asked: readonly WindowQuery[],
@@ -50,7 +50,7 @@ interface Pane {
   readonly limit: number;
 }
 
-/** `bottom`: the last line that is shown. Which lines these are is said where they are not all. */
+/** Attributes of the shown lines, if not all are shown; `bottom`: the last of them. */
 const build = ({ view, states }: Pane, children: readonly (Element | undefined)[], bottom: number, cut: boolean) => {
   const { closesIn = 0, top } = view;
   const part = bottom > 0 && (top > 1 || bottom < view.lines || cut);
@@ -79,7 +79,7 @@ const build = ({ view, states }: Pane, children: readonly (Element | undefined)[
   );
 };
 
-/** The window with `asked` above its content, of which as much is shown as fits. */
+/** Window with `asked` above as much of its content as fits. */
 const contentPart = (pane: Pane, asked: readonly Element[]): Part<Element> => {
   const { view, depth, limit } = pane;
   const { shown, top } = view;
@@ -101,7 +101,7 @@ const contentPart = (pane: Pane, asked: readonly Element[]): Part<Element> => {
   };
 };
 
-/** A window that can be cut. Answers and content share what there is alike. */
+/** Window that can be cut. Answers and content share the room equally. */
 const windowPart = (pane: Pane): Part<Element> => {
   const alone = contentPart(pane, []);
   if (pane.view.queries.length === 0 || pane.view.state === "minimized") return alone;
@@ -205,7 +205,7 @@ export const personaWindow = (file: FileView, at: Pick<Pane, "depth" | "limit">)
 export const scratchpadWindow = (file: FileView, at: Pick<Pane, "depth" | "limit">): Part<Element> =>
   fileWindow("scratchpad", file, ["pinned", "maximized", "system"], at);
 
-/** Size of a history that is longer than what is shown of it, which ends with line `bottom`. One line is one entry. */
+/** Size of a history of which only a part is shown, up to line `bottom`. One line is one entry. */
 export interface HistorySize {
   readonly lines: number;
   /** undefined: not all of it was read. */

@@ -122,7 +122,7 @@ export class AgentDirectory {
   }
 
   /** Finds an agent as it was at most a moment ago: for questions that come with every event. */
-  recent(name: AgentName): Promise<Agent | undefined> {
+  findRecent(name: AgentName): Promise<Agent | undefined> {
     const now = this.#clock.monotonic();
     const known = this.#recent.get(name);
     if (known && now - known.at < recentMs) return known.agent;
@@ -134,7 +134,7 @@ export class AgentDirectory {
 
   /** Finds an agent as it was when it was last read, however long ago. */
   async lastKnown(name: AgentName): Promise<Agent | undefined> {
-    return (await this.#recent.get(name)?.agent) ?? this.recent(name);
+    return (await this.#recent.get(name)?.agent) ?? this.findRecent(name);
   }
 
   async all(): Promise<Agent[]> {

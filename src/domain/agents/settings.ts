@@ -4,7 +4,7 @@ import { problemsOf, section } from "../../base/lib/problems.ts";
 import { formatPath, parsePath } from "../files/path.ts";
 import { modelsSection, temperature } from "./models.ts";
 
-/** Which kinds of operations run without asking: each mode includes those before it. */
+/** Kinds of operations that run without asking: each mode includes those before it. */
 export const modes = ["none", "read", "create", "update", "delete"] as const;
 export type Mode = (typeof modes)[number];
 

@@ -21,7 +21,7 @@ export interface SubAgent {
 /** The tool by which work is handed to a sub-agent. */
 export const delegateTool = "delegate";
 
-/** Where sub-agents are looked for that are not shipped. */
+/** Folder of sub-agents that are not shipped. */
 export const subAgentsFolder = { share: "system", path: "/subagents" } as const;
 
 const promptMost = 20_000;

@@ -4,7 +4,7 @@ import { HOME, type RoomId, type UserId } from "../../base/lib/ids.ts";
 import type { Agent } from "../agents/agent.ts";
 import type { Account, Amount, BudgetScope, Budgets, Limit, Refusal, SetLimit } from "../tables/budgets.ts";
 
-/** Who pays for a model call. */
+/** Payer of a model call. */
 export interface Payer {
   /** Unique for the call; the same when it is made again. */
   readonly key: string;
@@ -48,13 +48,13 @@ export class BudgetReached extends UserError {
   readonly refusal: Refusal;
 
   constructor(refusal: Refusal) {
-    super(`The budget of ${nameOf(refusal)} for ${refusal.day} is used up; the next begins at midnight UTC.`);
+    super(`The budget of ${budgetName(refusal)} for ${refusal.day} is used up; the next begins at midnight UTC.`);
     this.refusal = refusal;
   }
 }
 
 /** A budget's name, as people know it. */
-export const nameOf = ({ scope, key }: { readonly scope: BudgetScope; readonly key: string }): string => {
+export const budgetName = ({ scope, key }: { readonly scope: BudgetScope; readonly key: string }): string => {
   if (scope === "bridge") return "this bridge";
   if (key === each) return scope === "requester" ? "each person" : `each ${scope}`;
   return scope === "requester" ? key : `the ${scope} ${key}`;
@@ -68,7 +68,7 @@ export const limitText = ({ tokens, usd }: Limit): string => {
 
 const settings = { agent: "agents", room: "rooms", requester: "requesters" } as const;
 
-/** Which limits hold now, and what a call is likely to cost. */
+/** Book of the limits that hold now, and of the likely cost of a call. */
 export class BudgetBook {
   readonly table: Budgets;
   readonly #now: () => Configured;
@@ -101,7 +101,7 @@ export class BudgetBook {
   ): Promise<{ before: Limit; after: Limit }> {
     const before = this.limit(scope, key);
     const written = {
-      subject: `budget of ${nameOf({ scope, key })}`,
+      subject: `budget of ${budgetName({ scope, key })}`,
       before: limitText(before),
       after: limit && limitText(limit),
     };

@@ -32,7 +32,7 @@ export interface CallUnderWay {
   readonly requesters: readonly UserId[];
   readonly model: string;
   readonly promptTokens: number;
-  /** What has arrived of the answer so far: text, thoughts, names and arguments of calls. */
+  /** Tokens of the answer so far: text, thoughts, names and arguments of calls. */
   readonly completionTokens: number;
   readonly milliseconds: number;
 }

@@ -3,7 +3,7 @@ import type { CallUnderWay } from "./metered-model.ts";
 
 export const thousands = new Intl.NumberFormat("en");
 
-/** What a step's call has cost, and what each message had of it. */
+/** Says how much a step's call has cost, and how much of that each message. */
 export function stepSpendingText(spending: StepSpending): string {
   const { promptTokens, cachedTokens, completionTokens, costUsd, estimated, model, shares } = spending;
   const about = estimated ? "about " : "";
@@ -14,6 +14,6 @@ export function stepSpendingText(spending: StepSpending): string {
   return [all, ...(parts.length > 0 ? [`of those read: ${parts.join(", ")}`] : [])].join("\n");
 }
 
-/** How far a call is that is being answered. */
+/** Says how far a running call is. */
 export const underWayText = ({ agent, model, milliseconds, promptTokens, completionTokens }: CallUnderWay): string =>
   `${agent} asks ${model}, for ${Math.round(milliseconds / 1_000)} s: about ${thousands.format(promptTokens)} tokens read, about ${thousands.format(completionTokens)} written so far`;

@@ -21,7 +21,7 @@ export interface RoomKey {
 
 export interface MachineParts {
   readonly client: Pick<MatrixClient, "request" | "register" | "putDevice">;
-  readonly table: Pick<CryptoMachines, "pulled" | "published">;
+  readonly table: Pick<CryptoMachines, "markPulled" | "markPublished">;
   readonly onKeys: (keys: readonly RoomKey[]) => void;
   /** Something was given to other devices. */
   readonly onShared: () => void;
@@ -102,7 +102,7 @@ export class Machine {
 
   /** Takes what has come for the device. */
   async pull(): Promise<void> {
-    this.#pulled = await pull(this.#device, this.#pulled, (since) => this.#parts.table.pulled(this.#row, since));
+    this.#pulled = await pull(this.#device, this.#pulled, (since) => this.#parts.table.markPulled(this.#row, since));
   }
 
   /** Reads an event with the keys that are there. */
@@ -126,7 +126,7 @@ export class Machine {
     const { client, table } = this.#parts;
     await client.register(this.userId);
     await client.putDevice(this.userId, this.deviceId);
-    await table.published(this.#row, await publish(this.#device, this.#row.identity));
+    await table.markPublished(this.#row, await publish(this.#device, this.#row.identity));
   }
 }
 

@@ -15,17 +15,17 @@ interface MachinesParts extends Pick<MachineParts, "onCommitted" | "onKeys" | "o
   readonly database: Database;
   readonly client: Pick<MatrixClient, "request" | "register" | "putDevice">;
   readonly log: Log;
-  /** So many are open at most. */
+  /** Limit of open machines. */
   readonly most: number;
   /** Names this process among those that share the database. */
   readonly session: string;
   readonly notifier: Pick<Notifier, "tell" | "on">;
   readonly clock: Clock;
-  /** An agent has another device now; `why` the old one was of no use. */
+  /** Called when an agent got another device; `why`: the reason why the old one was useless. */
   readonly onRenewed: (userId: UserId, devices: { readonly before: string; readonly now: string }, why: string) => void;
 }
 
-/** A process that lives has so long to give up a device that it has open. */
+/** Time that a living process has to give up a device that it has open. */
 const patienceMs = 5_000;
 const lookAgainMs = 100;
 
@@ -37,9 +37,9 @@ export class Machines {
   readonly #parts: MachinesParts;
   readonly #table: CryptoMachines;
   readonly #jobs = new InTurn<UserId>();
-  /** Those that are open, the longest unused first. */
+  /** Open machines, the longest unused first. */
   readonly #open = new Map<UserId, Machine>();
-  /** Word of another process that may have given a device up. */
+  /** Resolves when another process may have given a device up. */
   #word = Promise.withResolvers<void>();
   /** Devices that the homeserver had forgotten. */
   readonly #lost = new Map<UserId, string>();
@@ -54,16 +54,16 @@ export class Machines {
     });
   }
 
-  /** How many are open. */
+  /** Number of open machines. */
   get size(): number {
     return this.#open.size;
   }
 
   /**
-   * Works with an agent's device when nobody else does; opens it where it is not. The job may be done again, where the
-   * device was taken over in its midst.
-   * @throws RetryError where the store is unwell, or the device had to be made anew; HomeserverError where the homeserver
-   * is unwell, or refuses
+   * Does a job with an agent's device when nobody else uses it; opens the device if necessary. The job is done again if
+   * another process took the device over in the middle of it.
+   * @throws RetryError if the store fails, or the device had to be replaced; HomeserverError if the homeserver fails or
+   * refuses
    */
   run<Result>(userId: UserId, job: Job<Result>): Promise<Result> {
     return this.#jobs.run([userId], async () => {
@@ -81,7 +81,7 @@ export class Machines {
     this.#lost.set(userId, deviceId);
   }
 
-  /** Gives the agent another device, although this one may be of use. */
+  /** Replaces an agent's device, even one that works. */
   renew(userId: UserId): Promise<void> {
     return this.#jobs.run([userId], async () => {
       const row = await this.#take(userId);
@@ -89,7 +89,7 @@ export class Machines {
     });
   }
 
-  /** Closes all of them, after what is under way. */
+  /** Closes all machines after their running jobs. */
   async close(): Promise<void> {
     await this.#jobs.idle();
     const open = [...this.#open.values()];
@@ -97,7 +97,7 @@ export class Machines {
     if (open.length > 0) await this.#table.release(open);
   }
 
-  /** Takes the device, after the process that has it open has ended what it does with it. */
+  /** Takes the device over, after its process has finished its job with it. */
   async #take(userId: UserId): Promise<CryptoMachineRow | undefined> {
     const { clock, notifier, session } = this.#parts;
     const until = clock.monotonic() + patienceMs;
@@ -127,7 +127,7 @@ export class Machines {
 
   async #once<Result>(userId: UserId, job: Job<Result>): Promise<Result> {
     const machine = this.#open.get(userId) ?? (await this.#openOne(userId));
-    // It is the last one used now.
+    // This makes it the last one used.
     this.#open.delete(userId);
     this.#open.set(userId, machine);
     try {
@@ -157,7 +157,7 @@ export class Machines {
     });
   }
 
-  /** Puts another device in place of this one, under the agent's old identity: people see no difference. */
+  /** Replaces a device by another one under the agent's old identity: people see no difference. */
   async #replace(device: DeviceName, why: string, isWanted: boolean): Promise<void> {
     const { userId, deviceId: before } = device;
     const { client, log, onRenewed } = this.#parts;
@@ -170,13 +170,13 @@ export class Machines {
     log.warn({ userId, before, now }, `a device was made anew: ${why}`);
     onRenewed(userId, { before, now }, why);
     const path = `/_matrix/client/v3/devices/${encodeURIComponent(before)}`;
-    // One that stays is a device to which nobody listens.
+    // If it stays, it is a device that nobody reads.
     await client
       .request("DELETE", path, { as: { userId }, body: {} })
       .catch((error: unknown) => log.info(`the old device of ${userId} stays: ${messageOf(error)}`));
   }
 
-  /** @throws RetryError always: what was to be done is done with the new device */
+  /** @throws RetryError always: the job is repeated with the new device */
   async #renew(device: DeviceName, why: string): Promise<never> {
     await this.#replace(device, why, false);
     throw new RetryError(`${device.userId} has a new device`);
@@ -197,14 +197,14 @@ export class Machines {
 
 class ForgottenDevice extends Error {}
 
-/** Errors of what is around the device, which say nothing of it. */
+/** Errors of the store or the homeserver, which say nothing about the device. */
 const isOutside = (error: unknown): boolean => error instanceof RetryError || error instanceof HomeserverError;
 
-/** Why a device is of no use after this error; undefined where it may be. */
+/** Says why this error makes a device useless; undefined: the device may still work. */
 function reasonToRenew(error: unknown): string | undefined {
   if (error instanceof ForgottenDevice) return "the homeserver had forgotten it";
   if (error instanceof OtherKeys) return "its keys are not those that the homeserver has";
-  // It is older than what the homeserver knows of it.
+  // The device is older than the homeserver's knowledge of it.
   if (error instanceof HomeserverError && error.status === 400 && /one time key .* already exists/i.test(error.message))
     return "the database was set back";
   return undefined;

@@ -15,7 +15,7 @@ export const decryptionSettings = (): DecryptionSettings => new DecryptionSettin
 /** Position up to which the homeserver's messages to a device were taken, and what it said of the device's own keys. */
 export interface Pulled {
   readonly since: string;
-  /** What the homeserver has of one-time keys, as it says it. */
+  /** One-time keys that the homeserver has left, in its own words. */
   readonly keysLeft: string;
 }
 

@@ -32,7 +32,7 @@ export interface Desk {
   readonly taint: readonly string[];
 }
 
-/** Where a window's content comes from, as far as it can be told from its row. */
+/** Source of a window's content, as far as its row tells it. */
 export interface Material {
   readonly content: Content;
   /** Rises with every change of the source. */

@@ -29,14 +29,14 @@ interface Subject {
   readonly lines: number;
   /** Lines that it shows unless it was made larger or smaller. */
   readonly height: number;
-  /** It usually shows its end, and what is added there. */
+  /** True if it usually shows its end, and all that is added there. */
   readonly follows: boolean;
   readonly sources: readonly RoomId[];
   /** Reads the text that ends with the line `bottom`, and who wrote it. */
   text(bottom: number): Promise<{
     readonly text: string;
     readonly names: readonly string[];
-    /** Where it comes from, beside `sources`. */
+    /** Rooms from which it comes, beside `sources`. */
     readonly from?: readonly RoomId[];
   }>;
 }

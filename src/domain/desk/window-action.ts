@@ -29,7 +29,7 @@ export interface Outcome {
   readonly taint: readonly string[];
 }
 
-/** How a window stands. */
+/** State of a window that its reader can change. */
 export interface Pose {
   readonly state: WindowState;
   readonly pinned: boolean;

@@ -4,10 +4,10 @@ import type { Agents } from "../tables/agents.ts";
 import type { FileAccess, FileViewer, Scratchpad } from "../tables/file-access.ts";
 import type { FileInfo } from "../tables/files.ts";
 import { type FilePath, formatPath, rootOf, type ShareName } from "./path.ts";
-import { type Actor, namedFor, type Place, placeOf } from "./place.ts";
+import { type Actor, nameFor, type Place, placeOf } from "./place.ts";
 
 /**
- * Who may read and write which files: the one place where it is decided, anew at every access. What no rule opens is
+ * Decides who may read and write which files: in this one place, anew at every access. A file that no rule opens is
  * closed.
  */
 export class Access {
@@ -92,7 +92,7 @@ export class Access {
   }
 
   /** Of files that were listed, those that may be seen, and what will have been shown with their names. */
-  async seen<File extends FileInfo>(
+  async filterSeen<File extends FileInfo>(
     share: ShareName,
     files: readonly File[],
     actor: Actor,
@@ -146,7 +146,7 @@ type WithPads =
   | Exclude<Place, { kind: "scratchpad" }>
   | {
       readonly kind: "scratchpad";
-      /** It is the actor's. */
+      /** True if it is the actor's. */
       readonly own: boolean;
       readonly owners: readonly UserId[];
     };
@@ -178,7 +178,7 @@ const viewer = ({ agent, roomId, requesters, sources }: Actor): FileViewer => ({
 });
 
 const closedError = (file: FilePath, actor: Actor, why: string): UserError =>
-  new UserError(`${namedFor(actor, file)} is closed here: ${why}.`);
+  new UserError(`${nameFor(actor, file)} is closed here: ${why}.`);
 
 /** Why a path is closed whose first part names no room and no user. */
 const nobodys = ({ share, path }: FilePath, what: string): string =>

@@ -1,6 +1,6 @@
 import { fileTypeFromBuffer } from "file-type";
 import { charset, extension, lookup } from "mime-types";
-import { storable } from "../../base/lib/storable.ts";
+import { toStorable } from "../../base/lib/storable.ts";
 import { folderType } from "../tables/files.ts";
 
 export type FileContent =
@@ -12,7 +12,7 @@ const unknownType = "application/octet-stream";
 
 /** Content is text wherever it can be: what it looks like counts, and its name only where it is text. */
 export async function contentOf(name: string, content: string | Uint8Array): Promise<FileContent> {
-  if (typeof content === "string") return textOf(name, storable(content));
+  if (typeof content === "string") return textOf(name, toStorable(content));
   const sniffed = await fileTypeFromBuffer(content);
   const text = sniffed && sniffed.mime !== "application/xml" ? undefined : decode(content);
   if (text !== undefined) return textOf(name, text);

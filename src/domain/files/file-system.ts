@@ -6,22 +6,22 @@ import { contentOf } from "./content.ts";
 import { Deeds } from "./deeds.ts";
 import { parseGlob } from "./glob.ts";
 import { type FilePath, formatPath, nameOf, parsePath, type ShareName } from "./path.ts";
-import { type Actor, namedFor, placeOf } from "./place.ts";
+import { type Actor, nameFor, placeOf } from "./place.ts";
 import { deletedError, missingError, refusal, StaleVersion } from "./refusals.ts";
-import { mustBe } from "./stamp.ts";
+import { requireApproved } from "./stamp.ts";
 import type { Store } from "./store.ts";
 import { type FileText, textsOf } from "./texts.ts";
 import type { Written } from "./written.ts";
 
 export interface FileSystemParts {
   readonly access: Access;
-  /** A share without a store is not there. */
+  /** Stores by share; a share without a store does not exist. */
   readonly stores: Readonly<Partial<Record<ShareName, Store>>>;
   /** Bytes of one file, and of all files of an agent, a user or a room together. */
   readonly limits: { readonly file: number; readonly root: number };
   /** Checks a file before it is written: throws a `UserError` that says what is wrong. */
   readonly check: (path: FilePath, text: string | null) => void;
-  /** Forgets versions that need not be kept any more. */
+  /** Removes versions that need not be kept any more. */
   readonly forgetOld: () => Promise<void>;
 }
 
@@ -30,22 +30,22 @@ export interface FileStat extends FileInfo {
 }
 
 export interface WriteOptions {
-  /** The version that was read: another one is not overwritten. 0: nothing may be there. */
+  /** Version that the writer has read: no other is overwritten. 0: there may be no file. */
   readonly expected?: number | undefined;
   /** The event that the content came with. */
   readonly eventId?: EventId | null | undefined;
-  /** The content comes from a tainted file. */
+  /** True if the content comes from a tainted file. */
   readonly tainted?: boolean | undefined;
   /** See `FileWrite`. */
   readonly place?: number | undefined;
 }
 
-/** How many files a pattern may look at. */
+/** Limit of files that a pattern may look at. */
 const listedMax = 200_000;
 
 /**
- * Files as one operation sees them: every access is decided for its actor, at that moment. Paths are text as people
- * and models write it. What the caller can mend is a `UserError`.
+ * Files as one operation sees them: every access is decided for its actor, at that moment. Paths are texts as people
+ * and models write them. A mistake that the caller can mend is a `UserError`.
  */
 export class FileSystem {
   readonly #parts: FileSystemParts;
@@ -73,8 +73,8 @@ export class FileSystem {
     return [...this.#taint];
   }
 
-  /** A path as the caller writes it: people leave out where they are. */
-  readonly named = (path: Parameters<typeof namedFor>[1]): string => namedFor(this.#actor, path);
+  /** Path as the caller writes it: people leave out the room in which they are. */
+  readonly named = (path: Parameters<typeof nameFor>[1]): string => nameFor(this.#actor, path);
 
   async read(path: string): Promise<FileRow> {
     const row = await this.#read(path);
@@ -82,7 +82,7 @@ export class FileSystem {
     return row;
   }
 
-  /** Says that something of a file that `info`, `list` or `texts` gave is shown: a tainted one counts to the taint. */
+  /** Takes note that a part of a file from `info`, `list` or `texts` is shown: a tainted file adds to the taint. */
   shows(file: FileInfo): void {
     if (file.tainted) this.#taint.add(formatPath(file));
   }
@@ -99,8 +99,8 @@ export class FileSystem {
   }
 
   /**
-   * Texts of files that `list` gave, a few megabytes at a time; what is no text is left out. What of them is shown has
-   * to be said with `shows`.
+   * Reads the texts of files from `list`, a few megabytes at a time, and leaves out files that are no text. Call `shows`
+   * for each file of which a part is shown.
    */
   texts(files: readonly FileInfo[]): AsyncGenerator<FileText> {
     return textsOf((share) => this.#store(share), files);
@@ -119,8 +119,8 @@ export class FileSystem {
   }
 
   /**
-   * True if something is there that this operation did not make itself: for those who may write there, whatever was
-   * shown, and also where they may not read.
+   * True if there is a file that this operation did not make itself. People who may write there are told so even if they
+   * may not read it.
    */
   async exists(path: string): Promise<boolean> {
     const file = parsePath(path);
@@ -134,7 +134,7 @@ export class FileSystem {
     return placeOf(parsePath(path), this.#actor, () => false).kind === "scratchpad";
   }
 
-  /** Whose people will see what is done to the path, where that is another place than the conversation's own. */
+  /** Finds the room, other than the conversation's own, whose people will see what is done to the path. */
   placeElsewhere(path: string): RoomId | undefined {
     const place = placeOf(parsePath(path), this.#actor, () => false);
     return place.kind === "walled" && place.source !== this.#actor.roomId ? place.source : undefined;
@@ -157,7 +157,7 @@ export class FileSystem {
     return this.#write({ ...file, ...typed, owner: this.#author(), key: this.deeds.keyOf(file), ...options });
   }
 
-  /** Makes a new text of the one that is there; again where somebody else has written meanwhile. Without a file it is empty. */
+  /** Changes a file's text; again if somebody else has written meanwhile. A file that does not exist has an empty text. */
   async edit(path: string, change: (text: string) => string | Promise<string>, expected?: number): Promise<Written> {
     const file = parsePath(path);
     await this.#mayWrite(file);
@@ -173,13 +173,13 @@ export class FileSystem {
     }
   }
 
-  /** Writes the content of one file to another path. What its event brought goes with its redaction there, too. */
+  /** Copies a file to another path. If the file came with an event, a redaction of the event removes the copy, too. */
   async copy(from: string, to: string, options: Pick<WriteOptions, "expected"> = {}): Promise<Written> {
     const { text, binary, eventId, tainted } = await this.#read(from);
     return this.write(to, text ?? binary ?? "", { ...options, eventId, tainted });
   }
 
-  /** Sees to it that a folder is there; returns its path. */
+  /** Makes a folder if there is none; returns its path. */
   async makeFolder(path: string): Promise<string> {
     const file = parsePath(path);
     await this.#mayWrite(file);
@@ -242,7 +242,7 @@ export class FileSystem {
       throw new UserError(`${this.named(file)} is a folder.`);
     }
     if (!row) throw missingError(this.named(file));
-    mustBe(this.#actor.approved, row);
+    requireApproved(this.#actor.approved, row);
     return row;
   }
 
@@ -257,7 +257,7 @@ export class FileSystem {
     const { access } = this.#parts;
     const roots = await access.toList(folder, this.#actor);
     const all = await this.#store(folder.share).list(folder.share, folder.path, roots, limit);
-    const seen = await access.seen(folder.share, all, this.#actor);
+    const seen = await access.filterSeen(folder.share, all, this.#actor);
     for (const source of seen.sources) this.#shown.add(source);
     return seen.files;
   }

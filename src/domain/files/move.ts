@@ -4,7 +4,7 @@ import type { FileSystem } from "./file-system.ts";
 import { parseGlob } from "./glob.ts";
 import { formatPath, nameOf, parsePath } from "./path.ts";
 
-/** Where a file is put: `target` itself, or below it where it is a folder or ends with a slash. */
+/** Chooses where a file is put: `target` itself, or below it where it is a folder or ends with a slash. */
 export async function destinationOf(files: FileSystem, from: string, target: string): Promise<string> {
   const folder = target.trim().endsWith("/") || (await isFolder(files, target));
   return folder ? `${formatPath(parsePath(target))}/${nameOf(parsePath(from))}` : formatPath(parsePath(target));

@@ -6,7 +6,7 @@ import { visible } from "../../base/lmml/visible.ts";
 const shareNames = ["agents", "users", "rooms", "system", "sandbox"] as const;
 export type ShareName = (typeof shareNames)[number];
 
-/** Those that people are told of: nothing mounts `sandbox` yet. */
+/** Shares that people are told of: nothing mounts `sandbox` yet. */
 const sharesTold = shareNames.filter((name) => name !== "sandbox");
 
 /** A normalised path: two that name the same file are equal. */
@@ -72,7 +72,7 @@ export function fromShare(text: string, here: FilePath): string {
 }
 
 /** A path as it is read in the folder `here`: without what `fromShare` puts before it; the folder itself is `.`. */
-export function shownIn(here: FilePath, file: { readonly share: string; readonly path: string }): string {
+export function shortenPath(here: FilePath, file: { readonly share: string; readonly path: string }): string {
   const [whole, base] = [formatPath(file), `${formatPath(here)}/`];
   if (`${whole}/` === base) return ".";
   const short = whole.slice(base.length);

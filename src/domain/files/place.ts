@@ -1,6 +1,6 @@
 import { HOME, type RoomId, type UserId } from "../../base/lib/ids.ts";
 import { isRoomId, isUserId } from "../../base/lib/matrix-id.ts";
-import { type FilePath, folderHere, formatPath, parsePath, rootOf, shownIn } from "./path.ts";
+import { type FilePath, folderHere, formatPath, parsePath, rootOf, shortenPath } from "./path.ts";
 import type { Stamp } from "./stamp.ts";
 
 /** For whom something is done with files, and from where. */
@@ -16,7 +16,7 @@ export interface Actor {
   /** The conversation's room, '' at home: its people will hear of what is read. */
   readonly roomId: RoomId;
   readonly by: "model" | "person";
-  /** Those for whom it is done: the person who commands, or those for whom the agent acts. */
+  /** People for whom it is done: the person who commands, or those for whom the agent acts. */
   readonly requesters: readonly UserId[];
   /** All of them have the right to `use`. */
   readonly uses: boolean;
@@ -31,15 +31,15 @@ export interface Actor {
 }
 
 /** A path as the actor writes it: a model from its share on, a person without where they are. */
-export const namedFor = (
+export const nameFor = (
   { agent, by, roomId }: Actor,
   path: string | { readonly share: string; readonly path: string },
 ): string => {
   const file = typeof path === "string" ? parsePath(path) : path;
-  return by === "person" ? shownIn(folderHere(agent.name, roomId), file) : formatPath(file);
+  return by === "person" ? shortenPath(folderHere(agent.name, roomId), file) : formatPath(file);
 };
 
-/** Which rule a path stands under. */
+/** Rule under which a path stands. */
 export type Place =
   /** Shipped guides and sub-agents, and what admins laid over them. */
   | { readonly kind: "system" }

@@ -10,7 +10,7 @@ const megabyte = 1 << 20;
 
 export interface ShareOptions {
   readonly shipped: Shipped;
-  /** When the program was started, for the dates of what is shipped. */
+  /** Start of the program, as the date of all that is shipped. */
   readonly since: Date;
   /** Limit for all files of an agent, a user or a room together. */
   readonly quotaMegabytes: number;

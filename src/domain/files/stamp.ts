@@ -20,7 +20,7 @@ export const stampOf = (file: FileInfo): Stamp => {
 };
 
 /** Throws a `UserError` where the file is none of those that were approved, if any were, or not as it was. */
-export function mustBe(approved: readonly Stamp[] | undefined, file: FileInfo): void {
+export function requireApproved(approved: readonly Stamp[] | undefined, file: FileInfo): void {
   const { path, mark } = stampOf(file);
   if (approved?.every((stamp) => stamp.mark !== mark))
     throw new UserError(`${path} has changed since it was approved.`);

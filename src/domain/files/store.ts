@@ -1,4 +1,4 @@
 import type { Files } from "../tables/files.ts";
 
-/** Where the files of a share are. What is asked of it has been allowed. */
+/** Store of a share's files. It checks no rights: they were checked before. */
 export type Store = Pick<Files, "read" | "list" | "versions" | "version" | "write" | "remove" | "donePaths" | "plan">;

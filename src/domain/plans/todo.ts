@@ -17,7 +17,7 @@ export const todoName = () =>
 export const todoNames = () => z.array(todoName()).min(1).max(todosMax);
 
 /** Walls and taint of a result that shows these todos. */
-export const shownBy = (
+export const originsOf = (
   todos: readonly Pick<Todo, "sources" | "taint">[],
 ): { readonly sources: readonly RoomId[]; readonly taint: readonly string[] } => ({
   sources: todos.flatMap(({ sources }) => sources),

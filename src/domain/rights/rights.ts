@@ -7,8 +7,8 @@ import type { Rooms } from "../tables/rooms.ts";
 import { actorKind, includesLevel, type Level, levels, type Permissions, ruleFor } from "./permissions.ts";
 
 /**
- * Who may do what on this bridge, now. The permissions are kept in memory, as asking is part of every event; a change
- * is told to all processes at once. Until they are read, nobody may do anything.
+ * Knows who may do what on this bridge, now. The permissions are kept in memory, since every event needs them; all
+ * processes are told of a change at once. Until they are read, nobody may do anything.
  */
 export class Rights {
   readonly #table: PermissionTable;
@@ -79,7 +79,7 @@ export class Rights {
     return { userId: userIds[all.indexOf(level)], level };
   }
 
-  /** Those of the users who do not reach the level; in one statement at most. */
+  /** Chooses the users who do not reach the level; in one statement at most. */
   async findBelow(level: Level, userIds: readonly UserId[]): Promise<UserId[]> {
     const concerned = this.#roomActors.length > 0 && userIds.length > 0;
     const joined = concerned ? await this.#rooms.joinedAmong(this.#roomActors, userIds) : [];

@@ -28,12 +28,12 @@ export async function findUntrusted(
   const known: readonly string[] = [agent.userId, agent.owner, trust.botUserId];
   const distinct = [...new Set(names)].filter((name) => !known.includes(name));
   const people = distinct.filter((name) => name.startsWith("@")) as UserId[];
-  const theirs: ReadonlySet<string> = new Set(await strangers(people, trust));
+  const theirs: ReadonlySet<string> = new Set(await findStrangers(people, trust));
   return distinct.filter((name) => !name.startsWith("@") || theirs.has(name));
 }
 
-/** Those of the people who do not taint. */
-export async function trustedAmong(
+/** Chooses the people whose texts do not taint. */
+export async function findTrusted(
   userIds: readonly UserId[],
   agent: Parameters<typeof findUntrusted>[1],
   trust: Trust,
@@ -43,7 +43,7 @@ export async function trustedAmong(
 }
 
 /** Agents, whose words may be anybody's, and people who may not do everything themselves. */
-export async function strangers(userIds: readonly UserId[], { botUserId, rights }: Trust): Promise<UserId[]> {
+export async function findStrangers(userIds: readonly UserId[], { botUserId, rights }: Trust): Promise<UserId[]> {
   const { server } = splitUserId(botUserId);
   const isAgent = (userId: UserId): boolean => agentName(userId, server) !== undefined;
   const people = userIds.filter((userId) => !isAgent(userId));
@@ -62,7 +62,10 @@ export const markTaint = (drafts: readonly OutboxDraft[], taint: readonly string
       }));
 
 /** Untrusted texts that one of us has quoted there. */
-export const quotedIn = (events: readonly Pick<StoredEvent, "content" | "sender">[], us: readonly UserId[]): string[] =>
+export const findQuoted = (
+  events: readonly Pick<StoredEvent, "content" | "sender">[],
+  us: readonly UserId[],
+): string[] =>
   events
     .filter(({ sender }) => us.includes(sender))
     .flatMap(({ content: { [mark]: names } }) => (Array.isArray(names) ? names : []))

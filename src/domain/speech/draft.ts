@@ -3,7 +3,7 @@ import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Agent } from "../agents/agent.ts";
 import type { OutboxDraft } from "../tables/outbox.ts";
 
-/** Where an answer is to be seen before it is whole. */
+/** Place in which an answer is shown before it is whole. */
 export interface DraftPlace {
   readonly agent: Agent;
   readonly roomId: RoomId;

@@ -10,5 +10,5 @@ export const inPlainText = (drafts: readonly OutboxDraft[]): OutboxDraft[] =>
 const spoken: ReadonlySet<OutboxDraft["kind"]> = new Set(["message", "file", "media", "draft"]);
 
 /** True if the row says something that no encrypted room may hold. */
-export const isSecret = ({ content, kind }: OutboxDraft): boolean =>
+export const mustBeSealed = ({ content, kind }: OutboxDraft): boolean =>
   spoken.has(kind) && !("org.clevernet.plain" in (content as object));

@@ -3,7 +3,7 @@ import { UserError } from "../../base/lib/errors.ts";
 import type { EventId, RoomId } from "../../base/lib/ids.ts";
 import type { Events, StoredEvent } from "../tables/events.ts";
 
-type Known = Pick<Events, "find" | "numbered">;
+type Known = Pick<Events, "find" | "findNumbered">;
 
 /** An event that a message is to relate to. */
 interface Related {
@@ -17,7 +17,7 @@ interface Related {
  * we know is taken as it is: the homeserver decides.
  * @throws UserError for what names no event, and for an event of another room
  */
-export async function relatedIn(roomId: RoomId, named: string, events: Known): Promise<Related> {
+export async function findRelated(roomId: RoomId, named: string, events: Known): Promise<Related> {
   const event = await eventIn(roomId, named, events);
   const eventId = event?.eventId ?? (named as EventId);
   return { eventId, root: (event && readMessage(event)?.threadId) ?? eventId };
@@ -27,7 +27,9 @@ export async function relatedIn(roomId: RoomId, named: string, events: Known): P
 export async function eventIn(roomId: RoomId, named: string, events: Known): Promise<StoredEvent | undefined> {
   const [, digits] = /^#?(\d{1,15})$/.exec(named) ?? [];
   if (digits === undefined && !/^\$.{1,254}$/.test(named)) throw noMessage(roomId, named);
-  const event = await (digits === undefined ? events.find(named as EventId) : events.numbered(roomId, Number(digits)));
+  const event = await (digits === undefined
+    ? events.find(named as EventId)
+    : events.findNumbered(roomId, Number(digits)));
   if (event ? event.roomId !== roomId : digits !== undefined) throw noMessage(roomId, named);
   return event;
 }

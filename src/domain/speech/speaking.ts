@@ -25,7 +25,7 @@ export async function roomToSpeakIn(
 ) {
   const roomId = (named ?? here) as RoomId;
   if (roomId === HOME) throw new UserError("Name the room to speak in: there is no room here.");
-  const obstacle = await silencedIn(roomId, agent, rooms);
+  const obstacle = await findObstacle(roomId, agent, rooms);
   if (obstacle === "absent")
     throw new UserError(`You are not in the room ${roomId}. Speak in one of the rooms that you are shown.`);
   if (obstacle === "encrypted")
@@ -34,7 +34,7 @@ export async function roomToSpeakIn(
 }
 
 /** Names what keeps an agent from speaking in a room now: much may have come since it was shown the room. */
-export async function silencedIn(
+export async function findObstacle(
   roomId: RoomId,
   agent: Agent,
   rooms: Pick<Rooms, "context" | "isUnwritable">,

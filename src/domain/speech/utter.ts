@@ -15,7 +15,7 @@ export interface Utterance {
   readonly text: string;
   readonly thread?: ThreadPlace | undefined;
   readonly replyTo?: EventId | undefined;
-  /** Who may be mentioned: ids in the text that are none of these notify nobody. */
+  /** People who may be mentioned: other ids in the text notify nobody. */
   readonly members?: readonly UserId[];
   /** Does not ask for attention, and wakes no bot: m.notice. */
   readonly notice?: boolean;

@@ -24,7 +24,7 @@ export const insertAudit = (sql: Sql, change: Omit<Change, "before">, changed: s
   on conflict (key) do nothing
   returning ${sql.unsafe(columns)}`;
 
-/** Who changed what. */
+/** Record of who changed what. */
 export class Audit {
   readonly #database: Database;
 

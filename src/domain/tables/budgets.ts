@@ -86,7 +86,7 @@ export interface LooseUsage extends CallUsage {
   readonly requesters: readonly UserId[];
 }
 
-export const spentBy = ({ promptTokens, completionTokens, costUsd }: CallUsage): Amount => ({
+export const amountOf = ({ promptTokens, completionTokens, costUsd }: CallUsage): Amount => ({
   tokens: promptTokens + completionTokens,
   usd: costUsd ?? 0,
 });
@@ -142,7 +142,7 @@ export class Budgets {
   async record(usage: LooseUsage): Promise<void> {
     await this.#database.run(
       (sql) => sql`
-        with once as (select 1), ${settleReservation(sql, usage.key, spentBy(usage), "once")}
+        with once as (select 1), ${settleReservation(sql, usage.key, amountOf(usage), "once")}
         insert into usage (key, agent, room_id, requesters, model, prompt_tokens, cached_tokens, completion_tokens, cost_usd, estimated, milliseconds)
         values (${usage.key}, ${usage.agent}, ${usage.roomId}, ${[...usage.requesters]}::text[], ${usage.model}, ${usage.promptTokens},
           ${usage.cachedTokens}, ${usage.completionTokens}, ${usage.costUsd ?? null}, ${usage.estimated}, ${usage.milliseconds})
@@ -225,7 +225,7 @@ export class Budgets {
     );
   }
 
-  /** Those agents, rooms and people that spent most today (UTC), and the bridge as a whole. */
+  /** Finds the agents, rooms and people that spent most today (UTC), and the bridge as a whole. */
   async spendersToday(most: number): Promise<Pick<Account, "scope" | "key">[]> {
     return this.#database.run(
       (sql) => sql<Pick<Account, "scope" | "key">[]>`

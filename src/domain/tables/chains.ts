@@ -1,7 +1,7 @@
 import type { Database } from "../../adapters/database/connection.ts";
 import { chainBudget } from "./effects.ts";
 
-/** How many turns agents have caused in each chain. */
+/** Counts the turns that agents have caused in each chain. */
 export class Chains {
   readonly #database: Database;
 
@@ -9,8 +9,8 @@ export class Chains {
     this.#database = database;
   }
 
-  /** How many more they may cause in this one. */
-  async remaining(root: string): Promise<number> {
+  /** Number of turns that they may still cause in this chain. */
+  async countRemaining(root: string): Promise<number> {
     const [row] = await this.#database.run(
       (sql) => sql<{ left: number }[]>`
         select ${chainBudget}::integer - coalesce((select spent from chains where root = ${root}), 0) as left`,

@@ -1,6 +1,6 @@
 import type { Database, Fragment, Json, Sql } from "../../adapters/database/connection.ts";
 import type { AgentName, Conversation, UserId } from "../../base/lib/ids.ts";
-import { settleReservation, spentBy } from "./budgets.ts";
+import { amountOf, settleReservation } from "./budgets.ts";
 import { insertWakes } from "./effects.ts";
 import { recordOperations } from "./operation-record.ts";
 import { insertOutbox, type Queued, queuedColumns } from "./outbox.ts";
@@ -23,18 +23,18 @@ interface Committed {
   readonly queued: Queued | undefined;
 }
 
-/** Why steps were not written. */
+/** Reasons why steps were not written. */
 interface Refusals {
   readonly live: boolean;
   readonly unheard: boolean;
-  /** The turn is still this runner's. */
+  /** True if the turn still belongs to this runner. */
   readonly ours: boolean;
 }
 
 /**
- * Writes a step, or several, with everything that follows from them, in one statement. Throws `Fenced` when the turn is
- * no longer this runner's, `Unheard` and `RequestChanged` where it still is. Safe to repeat: what this runner has written
- * already stays.
+ * Writes a step, or several, with everything that follows from them, in one statement. Throws `Fenced` if the turn no
+ * longer belongs to this runner, `Unheard` or `RequestChanged` if it does. Safe to repeat: steps that this runner has
+ * written already stay.
  */
 export async function commitSteps(
   database: Database,
@@ -69,7 +69,7 @@ function partsOf(sql: Sql, turn: OpenTurn, sum: Sum): Fragment[] {
     markSeen(sql, sum),
     recordUsage(sql, sum),
     ...(operations.length > 0 ? [recordOperations(sql, operations, "live")] : []),
-    ...(usage ? [settleReservation(sql, usage.reservation, spentBy(usage), "live")] : []),
+    ...(usage ? [settleReservation(sql, usage.reservation, amountOf(usage), "live")] : []),
     ...(wakes.length > 0 ? [insertWakes(sql, wakes, "live", wakes[0]?.chain ?? "")] : []),
     ...(render ? [sql`kept as (${insertRender(sql, render, "live")})`] : []),
     remember(sql, sum),
@@ -78,7 +78,7 @@ function partsOf(sql: Sql, turn: OpenTurn, sum: Sum): Fragment[] {
   ];
 }
 
-/** Everything that steps change which are written together. */
+/** Sum of the changes of steps that are written together. */
 type Sum = ReturnType<typeof sumOf>;
 
 function sumOf(steps: readonly StepCommit[]) {
@@ -90,7 +90,7 @@ function sumOf(steps: readonly StepCommit[]) {
   return {
     last,
     ends,
-    /** The turn ends, or is parked. */
+    /** True if the turn ends, or is parked. */
     leaves: ends || last.asks === true,
     results: steps.map(({ n, name, result, asks }) => ({ n, name, result, state: asks ? "asked" : "done" })),
     seen: steps.flatMap((step) => step.seen ?? []),
@@ -110,12 +110,12 @@ function sumOf(steps: readonly StepCommit[]) {
     taint: steps.flatMap((step) => step.taint ?? []),
     audience: steps.findLast((step) => step.audience)?.audience,
     looksAnew: steps.some((step) => step.looksAnew),
-    /** Places whose people hear something that may be above them. */
+    /** Places in which people hear something that they may not be allowed to read. */
     places: [...new Set(guarded.map(({ roomId }) => roomId))],
   };
 }
 
-/** CTE `unheard`: places where somebody would hear the steps who may not read all that they were made from. */
+/** CTE `unheard`: places in which somebody who would hear the steps may not read all of their sources. */
 const refuseUnheard = (sql: Sql, turn: OpenTurn, { places, audience, sources }: Sum) => sql`
   unheard as (
     select heard_in from turns t join agents a on a.name = t.agent, unnest(${places}::text[]) heard_in
@@ -123,7 +123,7 @@ const refuseUnheard = (sql: Sql, turn: OpenTurn, { places, audience, sources }: 
       heard_in, t.room_id, ${audienceNow(sql, sql`t.audience`, audience)}, t.sources || ${sources}::text[], a.owner)
   )`;
 
-/** CTE `live`: the turn's row as it is afterwards; empty, so that nothing is written, if anything speaks against it. */
+/** CTE `live`: the turn's row after the steps; empty if there is an obstacle, so that nothing is written. */
 const advanceTurn = (sql: Sql, turn: OpenTurn, { last, ends, leaves, looksAnew, ...sum }: Sum) => sql`
   live as (
     update turns set
@@ -141,14 +141,14 @@ const advanceTurn = (sql: Sql, turn: OpenTurn, { last, ends, leaves, looksAnew, 
     returning *
   )`;
 
-/** Those of a turn's audience who are also there at a new look. */
+/** Members of a turn's audience who are still there at a new look. */
 const audienceNow = (sql: Sql, before: Fragment, now: readonly UserId[] | undefined) =>
   now === undefined
     ? before
     : sql`case when ${before} is null then ${[...now]}::text[]
         else array(select unnest(${before}) intersect select unnest(${[...now]}::text[])) end`;
 
-/** Condition on a row of `turns`: its request is still there, and as the agent saw it. */
+/** Condition on a row of `turns`: nobody has edited or deleted its request since the agent saw it. */
 const isStillAskedFor = (sql: Sql, changes: number | undefined) => sql`
   changes = coalesce(${changes ?? null}::integer, changes)
   and (exists (select 1 from wakes w left join events e using (event_id) where w.turn_id = turns.id and e.redacted_at is null)

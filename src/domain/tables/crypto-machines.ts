@@ -93,7 +93,7 @@ export class CryptoMachines {
   }
 
   /** The device has stored what came for it up to here. */
-  pulled({ userId, epoch }: Owner, since: string): Promise<void> {
+  markPulled({ userId, epoch }: Owner, since: string): Promise<void> {
     return this.#own(
       (sql) => sql`
         update crypto_machines set since = ${since}, pulled_at = now()
@@ -102,7 +102,7 @@ export class CryptoMachines {
   }
 
   /** The homeserver has the device's keys, and the identity that signs them. */
-  published({ userId, epoch }: Owner, identity: IdentitySeeds): Promise<void> {
+  markPublished({ userId, epoch }: Owner, identity: IdentitySeeds): Promise<void> {
     return this.#own(
       (sql) => sql`
         update crypto_machines set published_at = now(), identity = ${sql.json(identity as unknown as Json)}
@@ -120,8 +120,8 @@ export class CryptoMachines {
     return row;
   }
 
-  /** Those of the users who had devices, and have none now that anybody can write to. */
-  async forgetful(userIds: readonly UserId[]): Promise<UserId[]> {
+  /** Finds the users who had devices, and have none now that anybody can write to. */
+  async findForgetful(userIds: readonly UserId[]): Promise<UserId[]> {
     const rows = await this.#database.run(
       (sql) => sql<{ userId: UserId }[]>`
         select user_id as "userId" from crypto_machines m
@@ -131,8 +131,8 @@ export class CryptoMachines {
     return rows.map(({ userId }) => userId);
   }
 
-  /** Those of the users whose devices nobody can write to: they are not published, or remember nothing. */
-  async unpublished(userIds: readonly UserId[]): Promise<Set<UserId>> {
+  /** Finds the users whose devices nobody can write to: they are not published, or remember nothing. */
+  async findUnpublished(userIds: readonly UserId[]): Promise<Set<UserId>> {
     const rows = await this.#database.run(
       (sql) => sql<{ userId: UserId }[]>`
         select u as "userId" from unnest(${[...userIds]}::text[]) u

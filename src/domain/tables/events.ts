@@ -2,9 +2,9 @@ import type { Database, Json, Sql } from "../../adapters/database/connection.ts"
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Media } from "./media.ts";
 import { type EventWords, type Redacted, redactEvent, wordsOf } from "./redact-event.ts";
-import { answersUnknown } from "./restores.ts";
+import { isUnknownAnswer } from "./restores.ts";
 
-/** How an event came to us: pushed by the homeserver, found by a sweep, or read when an agent joined. */
+/** Way in which an event came to us: pushed by the homeserver, found by a sweep, or read when an agent joined. */
 export type EventSource = "push" | "sweep" | "history";
 
 export interface IncomingEvent {
@@ -35,7 +35,7 @@ export interface StoredEvent {
   readonly position: number;
   readonly source: EventSource;
   readonly editedAt: Date | null;
-  /** It came encrypted, and was read. */
+  /** True if it came encrypted, and was read. */
   readonly encrypted: boolean;
   /** State of the file that the event carries. */
   readonly media: Media | null;
@@ -106,7 +106,7 @@ export class Events {
     }
   }
 
-  async roomsWithPending(): Promise<RoomId[]> {
+  async findRoomsWithPending(): Promise<RoomId[]> {
     const rows = await this.#database.run(
       (sql) => sql<{ roomId: RoomId }[]>`select distinct room_id as "roomId" from events where routed_at is null`,
     );
@@ -121,7 +121,7 @@ export class Events {
   }
 
   /** The event that agents are shown in this room under this number. */
-  async numbered(roomId: RoomId, number: number): Promise<StoredEvent | undefined> {
+  async findNumbered(roomId: RoomId, number: number): Promise<StoredEvent | undefined> {
     const [row] = await this.#database.run(
       (sql) => sql<StoredEvent[]>`
         select ${sql.unsafe(eventColumns)} from events e where e.room_id = ${roomId} and e.number = ${number}`,
@@ -162,8 +162,8 @@ export class Events {
     return row?.position ?? undefined;
   }
 
-  /** Whether `agent` has answered somebody's later message in the room, or has answered in a way unknown here. */
-  async answeredLater(agent: Speaker, event: StoredEvent): Promise<boolean> {
+  /** True if `agent` has answered somebody's later message in the room, or has answered in a way unknown here. */
+  async hasAnsweredLater(agent: Speaker, event: StoredEvent): Promise<boolean> {
     const { roomId, sender } = event;
     const rows = await this.#database.run(
       (sql) => sql`
@@ -172,18 +172,18 @@ export class Events {
         where w.agent = ${agent.name} and w.room_id = ${roomId} and w.turn_id is not null and e.sender = ${sender} and e.shown
         limit 1`,
     );
-    return rows.length > 0 || this.answeredUnknown(agent, event);
+    return rows.length > 0 || this.hasAnsweredUnknown(agent, event);
   }
 
-  /** Whether `agent` has answered the event in a way that this database does not remember: it is an older copy that goes on. */
-  async answeredUnknown(
+  /** True if `agent` has answered the event, and this database does not know it: an older copy was restored. */
+  async hasAnsweredUnknown(
     { userId }: Pick<Speaker, "userId">,
     event: Pick<StoredEvent, "position" | "roomId">,
   ): Promise<boolean> {
     const rows = await this.#database.run(
       (sql) => sql`
         with later as (${laterThan(sql, event)})
-        select 1 from later e where ${answersUnknown(sql, userId, event.position)}
+        select 1 from later e where ${isUnknownAnswer(sql, userId, event.position)}
         limit 1`,
     );
     return rows.length > 0;
@@ -247,7 +247,7 @@ export class Events {
     );
   }
 
-  async spokeIn(roomId: RoomId, threadId: EventId, sender: UserId): Promise<boolean> {
+  async hasSpokenIn(roomId: RoomId, threadId: EventId, sender: UserId): Promise<boolean> {
     const rows = await this.#database.run(
       (sql) => sql`
         with theirs as materialized (

@@ -2,7 +2,7 @@ import type { Database } from "../../adapters/database/connection.ts";
 import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import type { FilePlace } from "./files.ts";
 
-/** Who wants to get at files, from which conversation, for whom, having seen what. */
+/** Somebody who wants to get at files: from which conversation, for whom, having seen what. */
 export interface FileViewer {
   readonly agentUserId: UserId;
   readonly owner: UserId;

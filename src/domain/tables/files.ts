@@ -45,7 +45,7 @@ export interface FileWrite extends FilePlace {
   readonly contentType: string;
   readonly text: string | null;
   readonly binary?: Uint8Array | null;
-  /** Who made the file; of one that is there, its owner stays. */
+  /** Maker of the file. An existing file keeps its owner. */
   readonly owner: string;
   readonly eventId?: EventId | null | undefined;
   readonly tainted?: boolean | undefined;

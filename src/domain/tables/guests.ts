@@ -17,8 +17,9 @@ export class Guests {
   }
 
   /**
-   * Who is to be asked into rooms of the bridge's own, and who is to leave them: thoughts rooms are for the agent's
-   * owner and the admins, `control` for the admins. Who left by themselves is asked again only when `promoted`.
+   * Finds people who are to be invited into rooms of the bridge's own, and people who are to leave them: thoughts rooms
+   * are for the agent's owner and the admins, `control` for the admins. A person who left is invited again only when
+   * `promoted`.
    */
   findMisplaced(
     admins: readonly UserId[],

@@ -2,7 +2,7 @@ import type { Database } from "../../adapters/database/connection.ts";
 import type { AgentName, RoomId, UserId } from "../../base/lib/ids.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 
-/** Who may read what was shown, and what an agent has thought. */
+/** Reads who may see what was shown, and what an agent has thought. */
 export class History {
   readonly #database: Database;
 
@@ -10,7 +10,7 @@ export class History {
     this.#database = database;
   }
 
-  /** Those who see what is said there, as `audience_of` names them; for an agent of this owner. */
+  /** Finds the people who see what is said there, as `audience_of` names them, for an agent of this owner. */
   async audience(roomId: RoomId, owner: UserId): Promise<UserId[]> {
     const [row] = await this.#database.run(
       (sql) => sql<{ audience: UserId[] }[]>`select audience_of(${roomId}, ${owner}) as audience`,

@@ -1,7 +1,7 @@
 import type { Database, Json } from "../../adapters/database/connection.ts";
 import type { RoomId, UserId } from "../../base/lib/ids.ts";
 
-/** Who may come into rooms: those that we were in before this was kept, and our own. */
+/** Knows who may come into rooms: those that we were in before this was kept, and our own. */
 export class JoinRules {
   readonly #database: Database;
 
@@ -10,7 +10,7 @@ export class JoinRules {
   }
 
   /** Rooms that the user is in, whose rules for joining were not read yet. */
-  async unread(userId: UserId): Promise<RoomId[]> {
+  async findUnread(userId: UserId): Promise<RoomId[]> {
     const rows = await this.#database.run(
       (sql) => sql<{ roomId: RoomId }[]>`
         select m.room_id as "roomId" from members m join room_state s using (room_id)

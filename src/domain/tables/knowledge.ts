@@ -1,7 +1,7 @@
 import type { Database } from "../../adapters/database/connection.ts";
 import type { AgentName, EventId, RoomId } from "../../base/lib/ids.ts";
 
-/** Where knowledge comes from, and who may hear of it. */
+/** Origin of knowledge, and the people who may hear of it. */
 export interface KnowledgeOrigin {
   readonly agent: AgentName;
   /** A room, a user, or '' for the agent's home, as `may_read` takes it; null where there is no wall. */

@@ -25,7 +25,7 @@ export interface ToFetch {
   readonly sender: UserId;
   /** Empty where the event was redacted meanwhile. */
   readonly content: Record<string, unknown>;
-  /** This one included. */
+  /** Number of attempts, this one included. */
   readonly attempts: number;
 }
 

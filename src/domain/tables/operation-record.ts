@@ -33,7 +33,7 @@ export interface OperationCall {
   /** Number of the step, and the id under which the agent is shown the call; a person's command has neither. */
   readonly n?: number;
   readonly callId?: string;
-  /** Those of the turn's sub-agents who called, from the outermost: `planner/clerk`. */
+  /** Sub-agents of the turn that called, from the outermost: `planner/clerk`. */
   readonly subAgent?: string;
   /** Number of a todo of the conversation. */
   readonly todo?: number;
@@ -60,7 +60,7 @@ interface Progress {
   readonly result?: string;
   /** Why it failed, or was refused. */
   readonly error?: string;
-  /** How long it took so far. */
+  /** Time that it took so far. */
   readonly milliseconds?: number;
 }
 

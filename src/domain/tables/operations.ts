@@ -19,7 +19,7 @@ export interface Operation extends Required<Omit<OperationCall, "id" | "n" | "ca
   readonly askedWall: RoomId | null;
   readonly askedAt: Date | null;
   readonly expiresAt: Date | null;
-  /** It is too late to decide, by the database's clock. */
+  /** True if it is too late to decide, by the database's clock. */
   readonly overdue: boolean;
   readonly cardRoom: RoomId | null;
   readonly cardKey: string | null;
@@ -47,7 +47,7 @@ const operationColumns = `id, key, tool, kind, summary, input, input_hash as "in
   decided_at as "decidedAt", started_at as "startedAt", ended_at as "endedAt", result, error, sources, taint, place,
   created_at as "createdAt"`;
 
-/** How long people may think about what they are asked. */
+/** Time that people have to decide. */
 const expiresAfter = "24 hours";
 
 /** Every call of a tool, by a model or by a person. */
@@ -207,8 +207,8 @@ export class Operations {
     );
   }
 
-  /** Those that were asked for and not decided in time. */
-  overdue(): Promise<Operation[]> {
+  /** Finds the operations that were asked for and not decided in time. */
+  findOverdue(): Promise<Operation[]> {
     return this.#database.run(
       (sql) => sql<Operation[]>`
         select ${sql.unsafe(operationColumns)} from operations

@@ -1,5 +1,5 @@
 import type { Database, Json, Sql } from "../../adapters/database/connection.ts";
-import { type Proof, stillHeld } from "../../adapters/database/shards.ts";
+import { isStillHeld, type Proof } from "../../adapters/database/shards.ts";
 import type { Conversation, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { type Hearing, mayHear } from "./hearing.ts";
 import { askElsewhere, endUnasked } from "./operation-record.ts";
@@ -38,7 +38,7 @@ interface GivenUp {
   readonly error: string;
   /** Entry for the agent's ephemeris. */
   readonly told?: string;
-  /** What people are told instead. */
+  /** Messages to people that are sent instead. */
   readonly notice?: readonly OutboxDraft[];
   /** A question may be put elsewhere; otherwise what it asked for is refused. */
   readonly elsewhere?: boolean;
@@ -121,7 +121,7 @@ export class Outbox {
     return (await this.#database.run((sql) => sql`select 1 from outbox where key = ${key}`)).length > 0;
   }
 
-  async roomsWithPending(): Promise<RoomId[]> {
+  async findRoomsWithPending(): Promise<RoomId[]> {
     const rows = await this.#database.run(
       (sql) => sql<{ roomId: RoomId }[]>`select distinct room_id as "roomId" from outbox where state = 'pending'`,
     );
@@ -129,7 +129,7 @@ export class Outbox {
   }
 
   /** The last row that waits in each room. */
-  async lastPending(): Promise<Map<RoomId, number>> {
+  async findLastPending(): Promise<Map<RoomId, number>> {
     const rows = await this.#database.run(
       (sql) => sql<{ roomId: RoomId; id: number }[]>`
         select room_id as "roomId", max(id) as id from outbox where state = 'pending' group by room_id`,
@@ -149,7 +149,7 @@ export class Outbox {
           where id in (
               select id from outbox where room_id = ${roomId} and state = 'pending' and key <> all (${[...except]}::text[])
               order by id limit ${limit})
-            ${proof ? sql`and ${stillHeld(sql, proof)}` : sql``}
+            ${proof ? sql`and ${isStillHeld(sql, proof)}` : sql``}
           returning *
         )
         select id, key, room_id as "roomId", sender, kind, content, about, attempts, wire,
@@ -218,7 +218,7 @@ export class Outbox {
     return found?.eventId;
   }
 
-  /** Those of these keys that events in the room have. */
+  /** Finds the keys that events in the room have. */
   async echoesOf(roomId: RoomId, keys: readonly string[]): Promise<Set<string>> {
     const rows = await this.#database.run(
       (sql) => sql<{ key: string }[]>`

@@ -6,7 +6,7 @@ export interface PermissionRow {
   readonly actor: string;
   /** null: taken away by hand, whatever the configuration says. */
   readonly level: string | null;
-  /** Who set it by hand; null: the configuration. */
+  /** User who set it by hand; null: the configuration. */
   readonly setBy: UserId | null;
   readonly setAt: Date;
 }

@@ -6,7 +6,7 @@ import { takenBack } from "./redact-event.ts";
 export interface RedactionMark {
   /** The event that was redacted. */
   readonly eventId: EventId;
-  /** Its room, then what else agents have repeated it in, as sources are named: a home is that of those in these rooms. */
+  /** Sources with the words: its room, then places where agents have repeated it; '' is the home of agents in these rooms. */
   readonly places: readonly RoomId[];
   /** Fingerprints of its words; the event's id is their salt. */
   readonly prints: readonly string[];
@@ -17,7 +17,7 @@ export interface Witness {
   readonly id: number;
   readonly agent: AgentName;
   readonly roomId: RoomId;
-  /** It can still write what it remembers. */
+  /** True if it can still write what it remembers. */
   readonly open: boolean;
 }
 
@@ -42,7 +42,7 @@ export interface Piece {
   readonly texts: Readonly<Record<string, Json>>;
 }
 
-/** Agents whose other works are looked for, and rooms: those beside the rows of their turns. */
+/** Agents and rooms whose rows are searched, beside the rows of turns. */
 export interface Whereabouts {
   readonly agents: readonly AgentName[];
   readonly rooms: readonly RoomId[];
@@ -50,9 +50,9 @@ export interface Whereabouts {
 
 /** Time after which a mark is free again: its worker has died, or is slow. Two may work on one. */
 const lease = "30 seconds";
-/** A statement that did not see the redaction has ended by then, and a turn that began on what it left has begun. */
+/** Time after which no statement is left that did not see the redaction, and no turn can still begin from its rows. */
 const settling = "1 minute";
-/** Turns are looked through up to this many, the newest. */
+/** Limit of turns that are searched, the newest. */
 const witnessesMost = 10_000;
 const eventsMost = 5_000;
 
@@ -75,7 +75,7 @@ export class RedactionMarks {
     return mark;
   }
 
-  /** Adds places in which the words were found: whoever was shown something from there may have read them. */
+  /** Adds places in which the words were found: everybody who was shown something from there may have read them. */
   async spread({ eventId }: RedactionMark, places: readonly RoomId[]): Promise<void> {
     await this.#database.run(
       (sql) => sql`
@@ -85,8 +85,8 @@ export class RedactionMarks {
   }
 
   /**
-   * Removes a mark that has settled; another is due again, the later the older it is.
-   * @param open turns that were not over when it was looked at
+   * Removes a mark that needs no more work. Otherwise it is due again, the later the older it is.
+   * @param open turns that were not over at the search
    */
   async putBack({ eventId }: RedactionMark, open: readonly number[]): Promise<void> {
     await this.#database.run(
@@ -103,8 +103,8 @@ export class RedactionMarks {
   }
 
   /**
-   * Turns that may have seen the event, the newest first: those that had not ended when it came, and were shown one of
-   * its places or it, or go back to it; and those that were told something by one of them.
+   * Finds turns that may have seen the event, the newest first: turns that ended after it came, and were shown the event or
+   * one of its places, or were caused by it; and turns to which one of these told something.
    */
   witnesses({ eventId }: RedactionMark): Promise<Witness[]> {
     return this.#database.run(
@@ -144,7 +144,7 @@ export class RedactionMarks {
     );
   }
 
-  /** Rooms in which these turns have spoken, or in which people had agents do something with what is in its places. */
+  /** Finds rooms in which these turns have spoken, or in which people's commands used something from its places. */
   async heardIn({ eventId }: RedactionMark, turnIds: readonly number[]): Promise<RoomId[]> {
     const rows = await this.#database.run(
       (sql) => sql<{ roomId: RoomId }[]>`
@@ -158,7 +158,7 @@ export class RedactionMarks {
     return rows.map(({ roomId }) => roomId);
   }
 
-  /** Rows beside those of turns that were made since the event came by somebody who had been shown its places. */
+  /** Finds rows outside of turns, newer than the event, made by somebody who had been shown its places. */
   piecesAround({ eventId }: RedactionMark, { agents, rooms }: Whereabouts): Promise<Piece[]> {
     return this.#database.run(
       (sql) => sql<Piece[]>`
@@ -208,7 +208,7 @@ export class RedactionMarks {
     );
   }
 
-  /** Writes texts that were blanked, by their rows; windows and knowledge are removed, and copies of what was sent. */
+  /** Writes the blanked texts into their rows; removes windows, knowledge, and copies of sent messages. */
   async blank(pieces: readonly Piece[]): Promise<void> {
     const of = (sql: Sql, kind: PieceKind) =>
       sql.json(pieces.filter((piece) => piece.kind === kind).map(({ id, texts }) => ({ ...texts, id })) as Json);
@@ -256,7 +256,7 @@ export class RedactionMarks {
     );
   }
 
-  /** Empties renders of these turns: what was blanked since may stand in them. Their turns are shown the world anew. */
+  /** Empties renders of these turns, which may hold words that were blanked since. The turns get a new render. */
   async emptyRenders(turnIds: readonly number[]): Promise<void> {
     await this.#database.run(
       (sql) => sql`

@@ -11,7 +11,7 @@ export interface Render {
   readonly eventIds: readonly EventId[];
   /** Definitions of the tools that were offered with it. */
   readonly tools: string;
-  /** Who was shown it; null: the agent itself. */
+  /** Sub-agent to whom it was shown; null: the agent itself. */
   readonly subAgent: string | null;
 }
 

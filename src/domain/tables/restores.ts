@@ -57,7 +57,7 @@ export const markAnswers = (
  * A condition on an event `e`: it is a message of this user of ours, read or not, that no row of the outbox has sent, and
  * that answers what was said up to this place or a later one.
  */
-export const answersUnknown = (sql: Sql, userId: UserId, position: Fragment | number) => sql`
+export const isUnknownAnswer = (sql: Sql, userId: UserId, position: Fragment | number) => sql`
   e.sender = ${userId} and e.type in ('m.room.message', 'm.room.encrypted') and e.content ? ${answersUntil}
   and not exists (select 1 from outbox o where o.key = e.content->>'org.clevernet.key' and o.sender = e.sender)
   and exists (select 1 from events u where u.event_id = e.content->>${answersUntil} and u.position >= ${position})`;
@@ -66,7 +66,7 @@ export const answersUnknown = (sql: Sql, userId: UserId, position: Fragment | nu
  * True if the agent has answered what a turn is about in a way that this database does not remember: it is an older copy
  * that goes on.
  */
-export async function wasAnswered(
+export async function hasUnknownAnswer(
   database: Database,
   { id, roomId }: { readonly id: number; readonly roomId: RoomId },
   userId: UserId,
@@ -79,7 +79,7 @@ export async function wasAnswered(
         select e.* from cause, events e where room_id = ${roomId} and e.position > cause.place and shown
         union all select e.* from cause, events e where room_id = ${roomId} and e.position > cause.place and not shown
       )
-      select 1 from later e where ${answersUnknown(sql, userId, sql`(select place from cause)`)} limit 1`,
+      select 1 from later e where ${isUnknownAnswer(sql, userId, sql`(select place from cause)`)} limit 1`,
   );
   return rows.length > 0;
 }

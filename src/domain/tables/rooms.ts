@@ -95,7 +95,7 @@ export class Rooms {
     return rows.map((row) => row.userId);
   }
 
-  /** Who of these users is in which of these rooms. */
+  /** Finds which of these users are in which of these rooms. */
   joinedAmong(roomIds: readonly RoomId[], userIds: readonly UserId[]): Promise<{ roomId: RoomId; userId: UserId }[]> {
     return this.#database.run(
       (sql) => sql<{ roomId: RoomId; userId: UserId }[]>`

@@ -35,7 +35,7 @@ export interface DueSchedule extends Schedule {
   readonly userId: UserId;
   /** The agent is in the room, or it is its home. */
   readonly agentHere: boolean;
-  /** Who made it was in the room and is not any more. */
+  /** True if its maker was in the room and has left. */
   readonly makerGone: boolean;
 }
 
@@ -77,7 +77,7 @@ export class ScheduleTable {
     return added;
   }
 
-  /** Those to come, the next first, of this conversation and of others that everybody in its audience may read. */
+  /** Lists schedules to come, the next first: of this conversation, and of others that all of its audience may read. */
   list(seat: Pick<Seat, "agent" | "owner" | "here">): Promise<Schedule[]> {
     return this.#database.run(
       (sql) => sql<Schedule[]>`
@@ -139,7 +139,7 @@ export class ScheduleTable {
     );
   }
 
-  /** It wakes nobody any more; returns whether this was the call that ended it. */
+  /** Ends a schedule: it wakes nobody any more. Returns true if this call ended it. */
   async end({ id, nextAt }: Pick<Schedule, "id" | "nextAt">, notice: readonly OutboxDraft[]): Promise<boolean> {
     const [row] = await this.#database.run(
       (sql) => sql<{ ended: boolean }[]>`

@@ -39,7 +39,7 @@ export class SealedEvents {
   }
 
   /** The first event of each session that is waited for, the oldest first. */
-  waiting(): Promise<SealedEvent[]> {
+  findWaiting(): Promise<SealedEvent[]> {
     return this.#database.run(
       (sql) => sql<SealedEvent[]>`
         select * from (

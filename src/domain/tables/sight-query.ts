@@ -2,10 +2,10 @@ import type { Sql } from "../../adapters/database/connection.ts";
 import type { EventId, UserId } from "../../base/lib/ids.ts";
 import { eventColumns } from "./events.ts";
 import { roomNaming } from "./surroundings.ts";
-import { todosShown } from "./todos.ts";
+import { selectShownTodos } from "./todos.ts";
 import { deskItems, type Reading, type Seat } from "./windows.ts";
 
-/** Who looks, and how much of it is taken. */
+/** Seat of the agent that looks, and limits of what is read. */
 export interface Look extends Seat {
   readonly turnId: number;
   /** Events that caused the turn: those of the conversation's room are shown however old they are. */
@@ -53,7 +53,7 @@ export const sightQuery = (sql: Sql, look: Look, known: KnownVersions) => sql`
     (select coalesce(json_agg(id order by id), '[]') from thoughts) as "entryIds",
     (select coalesce(max(total), 0) from thoughts) as "ephemerisLines",
     ${newEntriesColumn(sql, known)} as "newEntries",
-    ${todosShown(sql, look, audienceNow(sql))} as todos,
+    ${selectShownTodos(sql, look, audienceNow(sql))} as todos,
     ${ownTaintColumn(sql, look)} as "ownTaint",
     (select log from remembered) as log,
     ${lastTurnColumn(sql, look)} as "lastTurnAt",

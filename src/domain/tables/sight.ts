@@ -12,7 +12,7 @@ export interface RoomRow {
   readonly roomId: RoomId;
   /** Null where it has none, and where it may not be read. */
   readonly name: string | null;
-  /** Who has set it. */
+  /** User who has set it. */
   readonly namedBy: UserId | null;
   readonly direct: boolean;
   readonly readable: boolean;
@@ -20,7 +20,7 @@ export interface RoomRow {
   readonly seenPosition: number;
   readonly shownEvents: number;
   readonly shownChars: number;
-  /** How many rooms there are in all. */
+  /** Number of rooms in all. */
   readonly total: number;
 }
 
@@ -32,7 +32,7 @@ interface MemberRow {
 }
 
 export interface SeenEvent extends StoredEvent {
-  /** When it came into the history, by the database's clock. */
+  /** Time at which it came into the history, by the database's clock. */
   readonly shownAt: Date;
   /** Numbers of the events that it relates to, by their ids. */
   readonly numbers: Readonly<Record<string, number>> | null;
@@ -48,7 +48,7 @@ export interface EntryRow {
 }
 
 export interface Seen {
-  /** Those who see what is said here, as `audience_of` names them. */
+  /** People who see what is said here, as `audience_of` names them. */
   readonly audience: readonly UserId[];
   /** The conversation's own room first, then the others by their last activity. */
   readonly rooms: readonly RoomRow[];
@@ -64,13 +64,13 @@ export interface Seen {
   /** Untrusted texts that turns had read in which the agent said what is among the events. */
   readonly ownTaint: readonly string[];
   readonly log: LogState | null;
-  /** When the conversation's turn before this one began. */
+  /** Begin of the conversation's turn before this one. */
   readonly lastTurnAt: Date | null;
   /** See `Rooms.mode`. */
   readonly mode: string | null;
   /** Something that was shown since the step `base` was redacted. */
   readonly emptied: boolean;
-  /** How often messages that the turn works on were edited or redacted since it began. */
+  /** Number of edits and redactions of messages that the turn works on, since it began. */
   readonly changes: number;
   /** Words that were redacted since the turn began: it may remember them. */
   readonly redacted: readonly Fingerprint[];

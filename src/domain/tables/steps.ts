@@ -19,7 +19,7 @@ interface StepUsage extends CallUsage {
   /** Length of what was sent, and of its beginning that was the same in the conversation's previous call. */
   readonly promptChars?: number;
   readonly prefixChars?: number;
-  /** What each message had of the prompt's tokens. */
+  /** Share of each message in the prompt's tokens. */
   readonly shares?: readonly Share[];
   /** Key under which the reservation of the call is settled. */
   readonly reservation: string | undefined;
@@ -52,7 +52,7 @@ export interface StepCommit {
   readonly taint?: readonly string[];
   /** Up to where the room's events were rendered. */
   readonly seen?: number;
-  /** How the conversation's log is to be shown from now on. */
+  /** State of the conversation's log from now on. */
   readonly log?: LogState | undefined;
   /** Other agents' conversations that go on from here: agents spend the budget of the chain that the first names. */
   readonly wakes?: readonly WakeDraft[] | undefined;

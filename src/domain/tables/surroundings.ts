@@ -8,11 +8,11 @@ export const roomNaming = (sql: Sql, roomId: RoomId | Fragment) => sql`
     or (type = 'm.room.canonical_alias' and content->>'alias' <> ''))
   order by type = 'm.room.name' desc limit 1`;
 
-/** Where somebody works, and for whom. */
+/** Room in which somebody works, and the people for whom. */
 export interface Surroundings {
   /** '' where the room has none, and at home. */
   readonly roomName: string;
-  /** Who has set it. */
+  /** User who has set it. */
   readonly namedBy: UserId | null;
   readonly people: readonly { readonly userId: UserId; readonly displayName: string | null }[];
 }

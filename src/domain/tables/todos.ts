@@ -48,7 +48,7 @@ export interface LinkedOperation {
 export const todosMax = 100;
 const operationsShown = 50;
 
-/** Whose todos; see `Windows`. */
+/** Agent and conversation to which todos belong; see `Windows`. */
 type Place = Pick<Seat, "agent" | "owner" | "here">;
 
 /**
@@ -79,7 +79,7 @@ const readable = (
 const todoColumns = `number, name, done_at is not null as done, sources, taint`;
 
 /** Part of a statement: the todos that are shown to an audience, as JSON. */
-export const todosShown = (sql: Sql, place: Place, audience: Fragment) => sql`
+export const selectShownTodos = (sql: Sql, place: Place, audience: Fragment) => sql`
   (select coalesce(jsonb_agg(jsonb_build_object('number', number, 'name', name, 'done', done_at is not null,
     'sources', sources, 'taint', taint)
     order by number), '[]') from (${readable(sql, place, undefined, audience)}) t)`;

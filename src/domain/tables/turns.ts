@@ -7,13 +7,13 @@ import type { WakeReason } from "../../base/prompt/types.ts";
 import { type AgentRecord, agentRecords } from "./agents.ts";
 import { commitSteps } from "./commit-steps.ts";
 import { type OperationRecord, recordOperations } from "./operation-record.ts";
-import { wasAnswered } from "./restores.ts";
+import { hasUnknownAnswer } from "./restores.ts";
 import { Fenced, roomsSpokenIn, type Step, type StepCommit } from "./steps.ts";
 import { type BreakOff, breakOff, closeTurn, type LastWords } from "./turn-end.ts";
 
 export interface Turn {
   readonly id: number;
-  /** Random: no other turn has it, not even one of the same id in an older copy of the database that goes on. */
+  /** Random name: no other turn has it, not even a turn with the same id after a restore of the database. */
   readonly salt: string;
   readonly agent: AgentName;
   readonly roomId: RoomId;
@@ -23,7 +23,7 @@ export interface Turn {
   readonly epoch: number;
   readonly chain: string | null;
   readonly sources: readonly RoomId[];
-  /** Those for whom it works; see `engine/turn/turn.ts`. */
+  /** People for whom it works; see `engine/turn/turn.ts`. */
   readonly requesters: readonly UserId[];
   /** Untrusted texts that it was shown: user ids, and paths of files. */
   readonly taint: readonly string[];
@@ -40,7 +40,7 @@ export interface TakenWake {
   readonly requester: UserId | null;
   /** See `WakeDraft`. */
   readonly note: string | null;
-  /** Not everybody in the audience may read the note. */
+  /** True if somebody in the audience may not read the note. */
   readonly withheld: boolean;
   readonly sources: readonly RoomId[];
   readonly taint: readonly string[];
@@ -52,7 +52,7 @@ export interface TakenWake {
 export interface ClaimedTurn extends Turn {
   /** Wakes that a turn has taken when it was opened; null for one that was taken over, or goes on with a decision. */
   readonly wakes: readonly TakenWake[] | null;
-  /** Another process has worked on it, or it is about something that came before this one was started. */
+  /** True if another process has worked on it, or its cause is older than this process. */
   readonly isInherited: boolean;
   /** The agent as it is now. */
   readonly record: AgentRecord;
@@ -98,9 +98,9 @@ export class Turns {
    * nothing to do. `elsewhere`: there is, but another process works in the conversation. `busy`: somebody else has just
    * opened a turn there, or the agent is paused, or works in as many conversations as it may.
    *
-   * Those who claim for the same agent stand in line, and not at its row, which a statement that waited for it could not
-   * update without a deadlock. Each has a snapshot of before, so that whatever another may have changed meanwhile is read
-   * again: by a lock, or in `may_open_turn` by a snapshot of its own.
+   * Claims for one agent wait for each other at a lock of their own: at the agent's row a waiting statement that updates it
+   * would deadlock. A statement's snapshot is from before its wait, so it reads all that others may have changed again: by
+   * a lock, or in `may_open_turn` by a new snapshot.
    */
   async claim(
     { agent, roomId }: Conversation,
@@ -222,7 +222,7 @@ export class Turns {
     if (!row?.live) throw new Fenced(`turn ${turn.id} is no longer ours`);
   }
 
-  /** Parks a turn again whose question is still open; a decision that came meanwhile makes it ready. */
+  /** Parks a turn again, since its question is still open; if a decision came meanwhile, the turn is ready. */
   async park(turn: Turn, operationKey: string): Promise<void> {
     await this.#database.run(
       (sql) => sql`
@@ -237,12 +237,12 @@ export class Turns {
     return breakOff(this.#database, turn, broken);
   }
 
-  /** See `wasAnswered`. */
-  wasAnswered(turn: Turn, userId: UserId): Promise<boolean> {
-    return wasAnswered(this.#database, turn, userId);
+  /** See `hasUnknownAnswer`. */
+  hasUnknownAnswer(turn: Turn, userId: UserId): Promise<boolean> {
+    return hasUnknownAnswer(this.#database, turn, userId);
   }
 
-  /** See `commitSteps`. What is queued for a room is handed on in the order in which it stands in the outbox. */
+  /** See `commitSteps`. Rows for a room are handed on in their order in the outbox. */
   commit(turn: Turn, ...steps: readonly StepCommit[]): ReturnType<typeof commitSteps> {
     return this.#queueing.run(roomsSpokenIn(steps), () => commitSteps(this.#database, turn, steps));
   }
@@ -252,7 +252,7 @@ export class Turns {
     return closeTurn(this.#database, turn, { state, error }, said);
   }
 
-  /** The turn of the conversation that is at work, and those that wait for a decision or to go on with it. */
+  /** Finds the conversation's turn at work, and its turns that wait for a decision, or to go on after one. */
   open({ agent, roomId }: Conversation): Promise<OpenTurn[]> {
     return this.#database.run(
       (sql) => sql<OpenTurn[]>`
@@ -273,8 +273,8 @@ export class Turns {
   }
 
   /**
-   * Conversations that nobody works in, the longest first: with wakes that nobody has taken, with a decision to go on
-   * with, or with the turn of a process that lives no more; of agents that are not paused. With `agent`, of this one.
+   * Finds conversations of unpaused agents that have work and no worker, the longest waiting first: they have wakes that
+   * nobody has taken, a decision, or the turn of a dead process. With `agent`, only this agent's.
    */
   findWaiting(agent?: AgentName): Promise<Conversation[]> {
     return this.#database.run(

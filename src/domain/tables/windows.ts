@@ -3,7 +3,7 @@ import type { AgentName, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { WindowQuery, WindowState } from "../../base/prompt/types.ts";
 import type { FilePlace } from "./files.ts";
 
-/** Whose desk it is, in which conversation. */
+/** Agent, owner and conversation to which a desk belongs. */
 export interface Seat {
   readonly agent: AgentName;
   readonly userId: UserId;

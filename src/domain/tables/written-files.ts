@@ -9,14 +9,14 @@ export interface WrittenFile extends FilePlace {
   readonly current: boolean;
   /** Names the write: see `FileSystem`. */
   readonly writeKey: string;
-  /** It came with what an agent said. */
+  /** True if it came with a message of an agent. */
   readonly said: boolean;
 }
 
 /** The first writing at a path, or below it. */
 export interface FirstWriting extends FilePlace {
   readonly writeKey: string | null;
-  /** It came with what an agent said. */
+  /** True if it came with a message of an agent. */
   readonly said: boolean;
   /** A redacted event had come before it. */
   readonly isNewer: boolean;

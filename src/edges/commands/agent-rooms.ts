@@ -3,7 +3,7 @@ import { HomeserverError } from "../../adapters/matrix/client.ts";
 import { UserError } from "../../base/lib/errors.ts";
 import type { RoomId } from "../../base/lib/ids.ts";
 import { isRoomId } from "../../base/lib/matrix-id.ts";
-import { agentNamed } from "../../domain/agents/agent-named.ts";
+import { requireAgent } from "../../domain/agents/require-agent.ts";
 import { changeText } from "../../engine/control/change.ts";
 import { type CommandContext, defineCommand } from "../../engine/control/define-command.ts";
 
@@ -15,9 +15,9 @@ const input = z.object({
     .describe("The room's id; clients show it among the room's advanced settings"),
 });
 
-/** How an agent stands to a room now. */
+/** Reads an agent's membership in a room. */
 async function readStanding(name: string, room: string, { directory, rooms }: CommandContext) {
-  const agent = await agentNamed(directory, name);
+  const agent = await requireAgent(directory, name);
   const roomId = room as RoomId;
   const before = (await rooms.membership(roomId, agent.userId)) ?? "not there";
   return { agent, roomId, before, subject: `agent ${name} in ${room}` };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { AgentName } from "../../base/lib/ids.ts";
-import { agentNamed } from "../../domain/agents/agent-named.ts";
+import { requireAgent } from "../../domain/agents/require-agent.ts";
 import { changeText } from "../../engine/control/change.ts";
 import { type CommandContext, defineCommand } from "../../engine/control/define-command.ts";
 
@@ -14,12 +14,12 @@ export const commands = [
     command: "agent pause",
     examples: ["helper"],
     topic: "agents",
-    description: "The agent wakes for nothing until it is resumed; what it is working on is stopped.",
+    description: "Pauses an agent: it stops its work, and wakes for nothing until it is resumed.",
     where: "control",
     level: "admin",
     input: z.object({ name }),
     async run(given, context) {
-      const agent = await agentNamed(context.directory, given.name);
+      const agent = await requireAgent(context.directory, given.name);
       const row = await record(context, agent.name, agent.pausedAt === null ? "at work" : "paused", "paused");
       await context.lifecycle.pause(agent.name, context.event.sender);
       return changeText(row);
@@ -29,12 +29,12 @@ export const commands = [
     command: "agent resume",
     examples: ["helper"],
     topic: "agents",
-    description: "Ends a pause. What was said meanwhile is history, and is not answered.",
+    description: "Ends an agent's pause. Messages that came meanwhile are history, and are not answered.",
     where: "control",
     level: "admin",
     input: z.object({ name }),
     async run(given, context) {
-      const agent = await agentNamed(context.directory, given.name);
+      const agent = await requireAgent(context.directory, given.name);
       const row = await record(context, agent.name, agent.pausedAt === null ? "at work" : "paused", "at work");
       await context.lifecycle.resume(agent.name);
       return changeText(row);
@@ -45,18 +45,18 @@ export const commands = [
     examples: ["helper", "helper --erase"],
     topic: "agents",
     description:
-      "The agent leaves its rooms, and its user is deactivated for ever. What it knew is kept, unless it is erased.",
+      "Deletes an agent: it leaves its rooms, and its user is deactivated for ever. Its files and all else that it knew are kept, unless you erase them.",
     where: "control",
     level: "admin",
     input: z.object({
       name,
-      erase: z.boolean().optional().describe("Also deletes all that the agent knew, and hides what it said"),
+      erase: z.boolean().optional().describe("Also deletes all that the agent knew, and hides its messages"),
     }),
     namedLast: true,
     async run({ name, erase = false }, context) {
       const { audit, directory, event, lifecycle } = context;
       const known = await audit.find(event.eventId);
-      const agent = known ? await directory.find(name as AgentName) : await agentNamed(directory, name);
+      const agent = known ? await directory.find(name as AgentName) : await requireAgent(directory, name);
       const row = await record(context, name, agent?.userId ?? name, erase ? "deleted and erased" : "deleted");
       if (agent) await lifecycle.remove(agent, event.sender, erase);
       return changeText(row);

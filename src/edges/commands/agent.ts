@@ -4,8 +4,8 @@ import type { AgentName, UserId } from "../../base/lib/ids.ts";
 import { isObject } from "../../base/lib/json.ts";
 import { isAgentName, isUserId } from "../../base/lib/matrix-id.ts";
 import { agentUserId } from "../../domain/agents/agent.ts";
-import { agentNamed } from "../../domain/agents/agent-named.ts";
 import { defaultPersona } from "../../domain/agents/persona.ts";
+import { requireAgent } from "../../domain/agents/require-agent.ts";
 import { agentFields, parseAgentSettings } from "../../domain/agents/settings.ts";
 import { changeText } from "../../engine/control/change.ts";
 import { defineCommand, noInput } from "../../engine/control/define-command.ts";
@@ -19,7 +19,7 @@ export const commands = [
   defineCommand({
     command: "agent list",
     topic: "agents",
-    description: "All agents of this bridge.",
+    description: "Lists all agents of this bridge.",
     where: "control",
     level: "admin",
     input: noInput,
@@ -35,12 +35,12 @@ export const commands = [
     command: "agent show",
     examples: ["helper"],
     topic: "agents",
-    description: "How an agent is configured, and where it is.",
+    description: "Shows how an agent is configured, and in which rooms it is.",
     where: "control",
     level: "admin",
     input: z.object({ name }),
     async run(given, { directory, rooms }) {
-      const agent = await agentNamed(directory, given.name);
+      const agent = await requireAgent(directory, given.name);
       const joined = await rooms.joinedRooms(agent.userId);
       const settings = Object.entries(agent.settings).filter(([, value]) => value !== null);
       return [
@@ -60,7 +60,7 @@ export const commands = [
     command: "agent create",
     examples: ['clara --persona "You are Clara, and brief."'],
     topic: "agents",
-    description: "Makes a new agent, which is yours. Invitations that it has already are answered.",
+    description: "Makes a new agent, which belongs to you. It answers invitations that it has already.",
     where: "control",
     level: "admin",
     input: z.object({
@@ -94,7 +94,7 @@ export const commands = [
     examples: ["helper mode read"],
     topic: "agents",
     description:
-      "Changes a field of the agent's agent.json, its owner, or its persona; `null` puts a field back. In force when it wakes next.",
+      "Changes a field of the agent's agent.json, its owner, or its persona; `null` puts a field back to its default. It holds when the agent wakes next.",
     where: "control",
     level: "admin",
     input: z.object({
@@ -104,7 +104,7 @@ export const commands = [
     }),
     async run({ name, field, value }, context) {
       const { audit, directory, event, lifecycle } = context;
-      const agent = await agentNamed(directory, name);
+      const agent = await requireAgent(directory, name);
       const definition = new Definition(context, agent);
       if (field === "owner") {
         if (!isUserId(value)) throw new UserError("An owner is a full user id, such as @you:example.org.");

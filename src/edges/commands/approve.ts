@@ -7,7 +7,7 @@ export const commands = [
     command: "approve",
     examples: ["17"],
     topic: "approvals",
-    description: "Lets an operation be carried out that waits for approval.",
+    description: "Approves an operation that waits for it: it is carried out at once.",
     where: "anywhere",
     level: "operate",
     input: z.object({ number: operationNumber }),

@@ -5,11 +5,11 @@ import { defineCommand } from "../../engine/control/define-command.ts";
 export const commands = [
   defineCommand({
     command: "audit",
-    description: "Who changed what, when, from what, to what; the newest first.",
+    description: "Lists who changed what, when, from what, to what; the newest change comes first.",
     where: "control",
     level: "admin",
     input: z.object({
-      number: z.int().min(1).max(100).optional().describe("How many changes; 20 if it is not said"),
+      number: z.int().min(1).max(100).optional().describe("How many changes; without it 20"),
     }),
     positional: ["number"],
     async run({ number = 20 }, { audit }) {

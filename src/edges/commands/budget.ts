@@ -2,7 +2,7 @@ import { z } from "zod";
 import { UserError } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
 import { isRoomId, isUserId } from "../../base/lib/matrix-id.ts";
-import { budgetScopes, each, limitText, nameOf } from "../../domain/budget/book.ts";
+import { budgetName, budgetScopes, each, limitText } from "../../domain/budget/book.ts";
 import type { BudgetScope } from "../../domain/tables/budgets.ts";
 import { type CommandContext, defineCommand, noInput } from "../../engine/control/define-command.ts";
 
@@ -12,28 +12,28 @@ const scope = z
 const key = z
   .string()
   .optional()
-  .describe(`The agent's name, the room's id or the person's; ${each} for each; nothing for the bridge`);
+  .describe(`The agent's name, the room's id or the person's user id; ${each} for each one; nothing for the bridge`);
 const limit = () => z.number().min(0).max(Number.MAX_SAFE_INTEGER).optional();
 
 export const commands = [
   defineCommand({
     command: "budget",
     topic: "spending",
-    description: "All limits for a day (UTC).",
+    description: "Lists all limits for a day (UTC).",
     where: "anywhere",
     level: "admin",
     input: noInput,
     async run(_, { book }) {
       const limits = book.all();
       if (limits.length === 0) return "There are no limits.";
-      return limits.map((account) => `- ${nameOf(account)}: ${limitText(account)}`).join("\n");
+      return limits.map((account) => `- ${budgetName(account)}: ${limitText(account)}`).join("\n");
     },
   }),
   defineCommand({
     command: "budget set",
     examples: ["--usd 5 agent helper", "--tokens 2000000 bridge"],
     topic: "spending",
-    description: "Sets what may be spent on one day (UTC); it stands before the configuration.",
+    description: "Limits how much may be spent on one day (UTC). It counts instead of the configuration.",
     where: "anywhere",
     level: "admin",
     input: z.object({
@@ -52,7 +52,7 @@ export const commands = [
     command: "budget reset",
     examples: ["agent helper"],
     topic: "spending",
-    description: "Takes away what was set by command: the configuration holds again.",
+    description: "Takes away a limit that was set by command. The configuration counts again.",
     where: "anywhere",
     level: "admin",
     input: z.object({ scope, key }),
@@ -79,5 +79,5 @@ async function change(
     );
   const written = { key: digest("budget", event.eventId), actor: event.sender };
   const { before, after } = await book.setLimit(account.scope, account.key, limit, written);
-  return `The budget of ${nameOf(account)} was ${limitText(before)}, and is now ${limitText(after)}.`;
+  return `The budget of ${budgetName(account)} was ${limitText(before)}, and is now ${limitText(after)}.`;
 }

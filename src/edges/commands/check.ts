@@ -3,7 +3,7 @@ import { defineCommand, noInput } from "../../engine/control/define-command.ts";
 export const commands = [
   defineCommand({
     command: "check",
-    description: "Looks at everything that the bridge needs, and says what to do where something is wrong.",
+    description: "Checks everything that the bridge needs, and says what to do where something is wrong.",
     where: "control",
     level: "admin",
     input: noInput,

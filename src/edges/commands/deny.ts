@@ -7,7 +7,7 @@ export const commands = [
     command: "deny",
     examples: ["17 Not before the review"],
     topic: "approvals",
-    description: "Denies an operation that waits for approval. The agent is told why.",
+    description: "Denies an operation that waits for approval. The agent is told your reason.",
     where: "anywhere",
     level: "operate",
     input: z.object({ number: operationNumber, why: z.string().describe("Your reason").optional() }),

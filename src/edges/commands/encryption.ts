@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { inlineCode } from "../../adapters/matrix/markdown.ts";
-import { agentNamed } from "../../domain/agents/agent-named.ts";
+import { requireAgent } from "../../domain/agents/require-agent.ts";
 import { changeText } from "../../engine/control/change.ts";
 import { defineCommand } from "../../engine/control/define-command.ts";
 
@@ -20,7 +20,7 @@ export const commands = [
     }),
     positional: ["action"],
     async run({ action, name }, { audit, devices, directory, event }) {
-      const { userId } = await agentNamed(directory, name);
+      const { userId } = await requireAgent(directory, name);
       if (action === "reset") {
         const key = { key: event.eventId, actor: event.sender, subject: `device of ${name}` };
         const before = (await devices.find(userId))?.deviceId ?? "none";

@@ -13,7 +13,7 @@ import {
 } from "../../engine/operations/command-line.ts";
 import { levelToCommand } from "../../engine/operations/gate.ts";
 import type { AnyTool } from "../../engine/operations/tool.ts";
-import { type Topic, topicNamed, topics } from "../../engine/operations/topics.ts";
+import { findTopic, type Topic, topics } from "../../engine/operations/topics.ts";
 
 /** The bridge's own commands that this person may give here. */
 const ownHere = ({ commands, level, room, agents }: CommandContext): AnyCommand[] =>
@@ -22,7 +22,7 @@ const ownHere = ({ commands, level, room, agents }: CommandContext): AnyCommand[
     .filter(({ where }) => where === "anywhere" || (where === "control" ? room.kind === "control" : agents.length > 0));
 
 const toolsHere = ({ agents, level, toolbox }: CommandContext): AnyTool[] =>
-  [...new Set(agents.flatMap((agent) => toolbox.commandable(agent)))].filter((tool) =>
+  [...new Set(agents.flatMap((agent) => toolbox.findCommandable(agent)))].filter((tool) =>
     includesLevel(level, levelToCommand(tool)),
   );
 
@@ -68,7 +68,7 @@ function explain(word: string, known: readonly (AnyCommand | AnyTool)[], prefix:
   const isCalled = (form: Commandable) => wordsFor(form).some((words) => words.toLowerCase() === word);
   const exact = known.filter(isCalled);
   const family = known.filter((form) => wordsFor(form).some((words) => words.startsWith(`${word} `)));
-  const topic = topicNamed(word);
+  const topic = findTopic(word);
   const others = topic === undefined ? family : known.filter((form) => topicOf(form) === topic);
   const lines = others.filter((form) => !exact.includes(form)).map((form) => lineOf(form, prefix));
   const found = [...exact.map((form) => helpFor(form, prefix)), ...(lines.length > 0 ? [lines.join("\n")] : [])];

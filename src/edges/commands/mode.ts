@@ -12,14 +12,14 @@ export const commands = [
     command: "mode",
     examples: ["read"],
     description:
-      "Which kinds of operations agents carry out here without asking; each includes those before it. Shows it, or sets it for this room.",
+      "Shows which kinds of operations agents carry out here without asking, or sets it for this room. Each mode includes those before it.",
     where: "room",
     level: "chat",
     input: z.object({
       mode: z
         .enum(choices, `one of ${choices.join(", ")}`)
         .optional()
-        .describe(`${modes.join(", ")}; or agent: what each agent's own mode says`),
+        .describe(`${modes.join(", ")}; or agent: each agent's own mode holds`),
     }),
     positional: ["mode"],
     async run({ mode }, { agents, audit, event, level, rooms }) {

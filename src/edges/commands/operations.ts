@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { fenced, inlineCode } from "../../adapters/matrix/markdown.ts";
+import { fence, inlineCode } from "../../adapters/matrix/markdown.ts";
 import { UserError } from "../../base/lib/errors.ts";
 import { HOME } from "../../base/lib/ids.ts";
 import { visible } from "../../base/lmml/visible.ts";
@@ -14,11 +14,12 @@ export const commands = [
   defineCommand({
     command: "operations",
     topic: "approvals",
-    description: "What the agent has done and asked for here, the newest last; in the control room, of all agents.",
+    description:
+      "Lists what the agent has done and asked for here, the newest last; in the control room, of all agents.",
     where: "anywhere",
     level: "use",
     input: z.object({
-      number: z.int().min(1).max(50).optional().describe("How many operations; 10 if it is not said"),
+      number: z.int().min(1).max(50).optional().describe("How many operations; without it 10"),
     }),
     positional: ["number"],
     async run({ number = 10 }, context) {
@@ -49,7 +50,7 @@ export const commands = [
     command: "operation",
     examples: ["17"],
     topic: "approvals",
-    description: "All about one operation, for those who may read whatever its caller had been shown.",
+    description: "Shows everything about one operation, if you may read all that its caller was shown.",
     where: "anywhere",
     level: "use",
     input: z.object({
@@ -81,7 +82,7 @@ async function readable(operations: readonly Operation[], context: CommandContex
   const { directory, event, history } = context;
   const answers = new Map<string, Promise<boolean>>();
   const ask = async ({ agent: name, place, roomId, sources }: Operation): Promise<boolean> => {
-    const agent = await directory.recent(name);
+    const agent = await directory.findRecent(name);
     if (agent === undefined) return false;
     const audience = await history.audience(event.roomId, agent.owner);
     return history.mayReadAll(audience, [...new Set([...sources, roomId])], agent.owner, place);
@@ -146,6 +147,6 @@ function detailsOf(operation: Operation): string {
     `- ${startedAt ? `began ${timeOf(startedAt)}` : `recorded ${timeOf(createdAt)}`}${endedAt ? `, ended ${timeOf(endedAt)}` : ""}`,
     ...(error === null ? [] : [`- why: ${onOneLine(error)}`]),
   ].join("\n");
-  const parts = [facts, "Input:", fenced(visible(JSON.stringify(input, null, 2)), "json")];
-  return [...parts, ...(result === null ? [] : ["Result:", fenced(visible(result))])].join("\n\n");
+  const parts = [facts, "Input:", fence(visible(JSON.stringify(input, null, 2)), "json")];
+  return [...parts, ...(result === null ? [] : ["Result:", fence(visible(result))])].join("\n\n");
 }

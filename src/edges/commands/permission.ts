@@ -7,12 +7,12 @@ const expected = 'a user id such as @you:example.org, a pattern such as "@*:exam
 const actor = z
   .string()
   .refine((text) => actorKind(text) !== undefined, expected)
-  .describe("Whom it is for: a user id, a pattern of user ids, a homeserver, or a room id whose members are meant");
+  .describe("Who is meant: a user id, a pattern of user ids, a homeserver, or a room id for its members");
 
 export const commands = [
   defineCommand({
     command: "permission list",
-    description: "Who may do what, and who said so.",
+    description: "Lists who may do what, and who has set it.",
     where: "control",
     level: "admin",
     input: noInput,
@@ -30,7 +30,7 @@ export const commands = [
   defineCommand({
     command: "permission set",
     examples: ["@mia:example.org operate"],
-    description: "Gives somebody a level, at once; the configuration does not change it any more.",
+    description: "Gives somebody a level, at once. The configuration does not change it any more.",
     where: "control",
     level: "admin",
     input: z.object({
@@ -43,7 +43,7 @@ export const commands = [
   defineCommand({
     command: "permission remove",
     examples: ["@mia:example.org"],
-    description: "Takes a rule away, at once, also where the configuration has it.",
+    description: "Takes a rule away, at once, even one that the configuration has.",
     where: "control",
     level: "admin",
     input: z.object({ actor }),

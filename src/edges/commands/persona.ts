@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { fenced } from "../../adapters/matrix/markdown.ts";
+import { fence } from "../../adapters/matrix/markdown.ts";
 import { personaPath } from "../../domain/agents/agent.ts";
 import { defineAgentCommand } from "../../engine/control/define-command.ts";
 import { Definition } from "../../engine/control/definition.ts";
@@ -10,7 +10,7 @@ export const commands = [
     examples: ["You are Clara, who knows about gardens. You are brief."],
     topic: "agents",
     description:
-      "Shows who the agent is: its persona. With a text its owner gives it another one, from its next turn on.",
+      "Shows the agent's persona: who it is. If you own the agent, a text behind the command replaces it, from the next turn on.",
     level: "use",
     input: z.object({ text: z.string().min(1).optional().describe("The new persona, in Markdown") }),
     positional: ["text"],
@@ -20,7 +20,7 @@ export const commands = [
       if (text === undefined) {
         const persona = await definition.persona();
         const hint = `Its owner changes it: \`${prefix}persona TEXT\``;
-        return { text: `${fenced(persona.text, "markdown")}\n\n${hint}`, taint: persona.taint };
+        return { text: `${fence(persona.text, "markdown")}\n\n${hint}`, taint: persona.taint };
       }
       const { before } = await definition.setPersona(text);
       const changed = `${agent.displayName} has another persona from its next turn on: ${text.length} characters.`;

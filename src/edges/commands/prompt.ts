@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { fenced } from "../../adapters/matrix/markdown.ts";
+import { fence } from "../../adapters/matrix/markdown.ts";
 import { changeText } from "../../engine/control/change.ts";
 import { defineAgentCommand } from "../../engine/control/define-command.ts";
 import { Definition } from "../../engine/control/definition.ts";
@@ -10,7 +10,7 @@ export const commands = [
     examples: ["You are a helpful assistant. Answer in French."],
     topic: "agents",
     description:
-      "Shows the system prompt of the agent: what its model is told first. With a text its owner gives it another one, from its next turn on.",
+      "Shows the agent's system prompt, which its model reads first. If you own the agent, a text behind the command replaces it, from the next turn on.",
     level: "use",
     input: z.object({ text: z.string().min(1).optional().describe("The new system prompt") }),
     positional: ["text"],
@@ -20,7 +20,7 @@ export const commands = [
       if (text !== undefined) return changeText(await definition.setPrompt(text));
       const prompt = await definition.prompt();
       const hint = `Its owner changes it: \`${prefix}prompt TEXT\``;
-      return { text: `${fenced(prompt.text)}\n\n${hint}`, taint: prompt.taint };
+      return { text: `${fence(prompt.text)}\n\n${hint}`, taint: prompt.taint };
     },
   }),
 ];

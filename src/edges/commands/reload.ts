@@ -4,7 +4,7 @@ export const commands = [
   defineCommand({
     command: "reload",
     description:
-      "Reads the configuration again, in every process; one with mistakes is refused, and the last good one stays.",
+      "Reads the configuration again, in every process. A file with mistakes is refused, and the last good one stays.",
     where: "control",
     level: "admin",
     input: noInput,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { digest } from "../../base/lib/ids.ts";
 import { defineAgentCommand } from "../../engine/control/define-command.ts";
-import { inPlace } from "../../engine/operations/operation.ts";
+import { completePaths } from "../../engine/operations/operation.ts";
 import { filesFor } from "../../engine/operations/tool-context.ts";
 
 export const commands = [
@@ -9,7 +9,7 @@ export const commands = [
     command: "restore",
     examples: ["notes.md 3"],
     topic: "files",
-    description: "Brings back what a file was before it was overwritten or deleted; `!stat` lists the versions.",
+    description: "Brings back a former version of a file that was overwritten or deleted. `!stat` lists the versions.",
     level: "operate",
     input: z.object({
       path: z.string().min(1).describe("The file: notes.md in this room, or share:/path"),
@@ -20,7 +20,7 @@ export const commands = [
       const { eventId, roomId, sender } = event;
       const key = digest("restore", eventId);
       const origin = { agent, roomId, by: "person" as const, requesters: [sender], sources: [roomId], taint: [], key };
-      const { path: whole } = inPlace({ paths: ["path"] }, { path }, { agent: agent.name, roomId });
+      const { path: whole } = completePaths({ paths: ["path"] }, { path }, { agent: agent.name, roomId });
       const here = filesFor(files, origin, level);
       const restored = await here.restore(whole, version);
       return `${here.named(restored.path)} is as it was; this is version ${restored.version}.`;

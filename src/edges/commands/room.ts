@@ -5,7 +5,7 @@ const roomsMost = 50;
 export const commands = [
   defineCommand({
     command: "room list",
-    description: "The rooms with agents in them, the one that was spoken in last first.",
+    description: "Lists the rooms with agents in them; the room with the newest message comes first.",
     where: "control",
     level: "admin",
     input: noInput,

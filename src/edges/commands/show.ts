@@ -27,7 +27,8 @@ export const commands = [
     command: "show turn",
     examples: ["42"],
     topic: "approvals",
-    description: "What the agent was shown in a turn here, exactly, and how many tokens each message had, as a file.",
+    description:
+      "Posts a file with exactly what the agent was shown in a turn here, and how many tokens each message had.",
     level: "use",
     input: z.object({
       number: z.int().min(1).optional().describe("The turn's number; without it the newest one in this room"),

@@ -6,7 +6,7 @@ import { defineCommand, noInput } from "../../engine/control/define-command.ts";
 export const commands = [
   defineCommand({
     command: "start",
-    description: "Introduces the agent: what it answers here, and where to read on.",
+    description: "Introduces the agent: which messages it answers here, and where you can read more.",
     where: "room",
     level: "chat",
     input: noInput,

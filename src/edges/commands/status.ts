@@ -11,7 +11,8 @@ import { modeIn } from "../../engine/operations/gate.ts";
 export const commands = [
   defineCommand({
     command: "status",
-    description: "Shows what the agent is doing, with which model and mode; in the control room, what all of them are.",
+    description:
+      "Shows what the agent is doing, with which model and mode; in the control room, what all agents are doing.",
     where: "anywhere",
     level: "chat",
     input: noInput,

@@ -3,7 +3,8 @@ import { defineAgentCommand, noInput } from "../../engine/control/define-command
 export const commands = [
   defineAgentCommand({
     command: "stop",
-    description: "Ends at once what the agent is doing here, by itself or by a command, and what it waits for.",
+    description:
+      "Ends at once everything that the agent is doing here, by itself or by a command, and everything that it waits for.",
     // Who may stop what is the runner's to know.
     level: "chat",
     input: noInput,

@@ -3,7 +3,7 @@ import { defineCommand, noInput } from "../../engine/control/define-command.ts";
 export const commands = [
   defineCommand({
     command: "sweep",
-    description: "Asks the homeserver what it has not pushed, for every agent.",
+    description: "Looks on the homeserver for events that did not reach the bridge, for every agent.",
     where: "control",
     level: "admin",
     input: noInput,

@@ -1,4 +1,4 @@
-import { nameOf } from "../../domain/budget/book.ts";
+import { budgetName } from "../../domain/budget/book.ts";
 import type { CallUnderWay } from "../../domain/budget/metered-model.ts";
 import { thousands, underWayText } from "../../domain/budget/token-text.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
@@ -14,7 +14,7 @@ export const commands = [
   defineCommand({
     command: "usage",
     topic: "spending",
-    description: "What was spent today (UTC), and of which limit.",
+    description: "Shows how much was spent today (UTC), and how much may be.",
     where: "anywhere",
     level: "chat",
     input: noInput,
@@ -23,7 +23,7 @@ export const commands = [
       const spent = await context.book.table.spentToday(accounts);
       const lines = accounts.map((account) => {
         const used = spent.find(({ scope, key }) => scope === account.scope && key === account.key);
-        return `- ${nameOf(account)}: ${spentText(used, limitOf(account, context))}`;
+        return `- ${budgetName(account)}: ${spentText(used, limitOf(account, context))}`;
       });
       const now = callsShown(context).map((call) => `- ${underWayText(call)}`);
       return ["Today (UTC):", ...lines, ...(now.length > 0 ? ["", "Now:", ...now] : [])].join("\n");
@@ -55,7 +55,7 @@ function limitOf({ scope, key }: Named, { agents, book }: CommandContext): Limit
   return agent ? book.limitOfAgent(agent) : book.limit(scope, key);
 }
 
-/** How much of the prompts each kind of message was, the largest first. */
+/** Says how much of the prompts each kind of message was, the largest first. */
 function shareTexts(shares: NonNullable<Spending["shares"]>): string[] {
   const all = Object.values(shares).reduce((sum, tokens) => sum + tokens, 0) || 1;
   const sorted = Object.entries(shares).toSorted(([, one], [, other]) => other - one);

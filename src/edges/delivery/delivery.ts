@@ -1,7 +1,7 @@
 import type { Leases } from "../../adapters/database/leases.ts";
 import { HomeserverError } from "../../adapters/matrix/client.ts";
 import { inlineCode } from "../../adapters/matrix/markdown.ts";
-import { relatingTo } from "../../adapters/matrix/relation.ts";
+import { withTarget } from "../../adapters/matrix/relation.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import { messageOf, RetryError } from "../../base/lib/errors.ts";
 import type { Conversation, RoomId, UserId } from "../../base/lib/ids.ts";
@@ -17,7 +17,7 @@ import type { Sealing } from "./sealing.ts";
 import { type SendingParts, sendRow } from "./send-row.ts";
 
 const rowsAtOnce = 10;
-/** 1, 2, 4 … seconds between attempts, up to this. */
+/** Longest pause between attempts, which grows: 1, 2, 4 … seconds. */
 const longestPauseMs = 60_000;
 const brokenAttempts = 5;
 
@@ -32,12 +32,12 @@ export interface DeliveryParts extends SendingParts {
   /** True if no other bridge speaks for our agents. */
   readonly maySend: () => boolean;
   readonly tellOperators: (text: string, key: string) => void;
-  /** These conversations have something to work on. */
+  /** Called with conversations that have work now. */
   readonly onWoken: (conversations: readonly Conversation[]) => void;
   readonly onSettled: (outcome: "sent" | "failed" | "retried") => void;
 }
 
-/** Taken from the table; or handed over before anybody has tried to send it, with nothing more than its draft. */
+/** Row from the table; or a draft that was handed over directly, and that nobody has tried to send. */
 type SentRow = OutboxDraft & Pick<OutboxRow, "attempts"> & Partial<OutboxRow>;
 
 /** Sends the outbox: in order per room, many rooms side by side, each row until the homeserver has it or refuses it. */
@@ -49,7 +49,7 @@ export class Delivery {
   readonly #stopped = new AbortController();
   /** Rooms whose first row is waiting for its next attempt. */
   readonly #pausing = new Set<RoomId>();
-  /** How often rows could not be sent by a bug, by their keys. */
+  /** Number of times that a bug kept a row from being sent, by its key. */
   readonly #broken = new Map<string, number>();
 
   constructor(parts: DeliveryParts) {
@@ -62,14 +62,14 @@ export class Delivery {
     });
   }
 
-  /** Something waits to be sent into these rooms. */
+  /** Takes note that rows wait for these rooms. */
   nudge(roomIds: readonly RoomId[]): void {
     this.#take(this.#parts.leases.mine("outbox", [...new Set(roomIds)]));
   }
 
   /**
-   * Sends rows that were queued just now. They need not be read back where nothing else waits before them: earlier rows
-   * are in our hands too, and go first.
+   * Sends rows that were queued just now. They are not read back from the table if all earlier rows of the room are in
+   * memory, too: those go first.
    */
   hand({ drafts, fresh, before }: Queued): void {
     const direct = fresh.length === drafts.length && before?.every((key) => this.#inHand.has(key));
@@ -92,13 +92,13 @@ export class Delivery {
     await leases.serve(
       "outbox",
       (roomIds) => this.#take(roomIds),
-      () => outbox.roomsWithPending(),
+      () => outbox.findRoomsWithPending(),
     );
   }
 
-  /** Sends what was left lying while nothing might be sent. */
+  /** Sends all rows that came while sending was paused. */
   resume(): void {
-    this.#parts.outbox.roomsWithPending().then(
+    this.#parts.outbox.findRoomsWithPending().then(
       (roomIds) => this.nudge(roomIds),
       (error: unknown) => this.#parts.log.error({ err: error }, "what was left lying is sent later"),
     );
@@ -129,7 +129,7 @@ export class Delivery {
   async #sendHanded(roomId: RoomId, rows: readonly OutboxDraft[]): Promise<void> {
     try {
       for (const row of rows) {
-        // It may have been taken from the table by now, or have come back.
+        // The row may have been taken from the table by now, or its event may have come back.
         if (!this.#inHand.isWaiting(row.key)) continue;
         if (this.#pausing.has(roomId) || !(await this.#sendNext({ ...row, attempts: 1 }))) return;
       }
@@ -141,7 +141,7 @@ export class Delivery {
   /** Two processes that believe to hold the room send the same rows in the same order under the same ids: one event each. */
   async #sendRoom(roomId: RoomId): Promise<void> {
     const { leases, outbox } = this.#parts;
-    // This may have been asked for before the pause began.
+    // This call may come from before the pause.
     if (this.#pausing.has(roomId)) return;
     await this.#doubts.ready();
     for (let full = true; full; ) {
@@ -151,7 +151,7 @@ export class Delivery {
     }
   }
 
-  /** Returns whether the next row may be sent. */
+  /** Sends a row; returns true if the next row may be sent. */
   async #sendNext(row: SentRow): Promise<boolean> {
     if (this.#stopped.signal.aborted || !this.#parts.maySend() || !this.#parts.leases.holds(row.roomId)) return false;
     this.#inHand.put(row, "sending");
@@ -188,7 +188,7 @@ export class Delivery {
       this.#doubts.forget(row.key);
       // A row that becomes no event has no echo.
       if (eventId === undefined) await outbox.sent([{ key: row.key, eventId }]);
-      else this.#inHand.sent(row.key, eventId);
+      else this.#inHand.markSent(row.key, eventId);
       onSettled("sent");
       return true;
     } catch (error) {
@@ -221,7 +221,7 @@ export class Delivery {
     }
   }
 
-  /** Gives a row up that would be plain text in an encrypted room: it may have been queued before the room was that. */
+  /** Gives up a row that would be plain text in an encrypted room: it may be older than the encryption. */
   async #withhold(row: SentRow): Promise<void> {
     const { key, kind, roomId, sender } = row;
     const { clock, log, onSettled, onWoken, outbox, tellOperators } = this.#parts;
@@ -238,7 +238,7 @@ export class Delivery {
   }
 
   /**
-   * Gives a row up that cannot be sent by a bug, after so many attempts, each of which holds up its room.
+   * Gives up a row that a bug keeps from being sent, after some attempts: each of them keeps its room waiting.
    * @throws the error itself, where the row is to be tried again
    */
   async #giveUpOn(row: SentRow, error: unknown): Promise<void> {
@@ -260,7 +260,7 @@ export class Delivery {
     );
   }
 
-  /** Beyond its memory the homeserver would take the row for a new one: the echo decides. */
+  /** True if the row's event has come back. The homeserver forgets old transaction ids, and would send the row again. */
   async #wasSent(row: SentRow): Promise<boolean> {
     const eventId = await this.#doubts.eventOf(row);
     if (eventId === undefined) return false;
@@ -270,11 +270,11 @@ export class Delivery {
     return true;
   }
 
-  /** Undefined where it relates to something that was given up. */
+  /** Fills in the event to which the row relates; undefined if that one was given up. */
   async #contentOf({ about: earlier, content, roomId }: OutboxDraft): Promise<OutboxRow["content"] | undefined> {
     if (earlier == null) return content;
     const eventId = this.#inHand.eventOf(earlier) ?? (await this.#parts.outbox.eventOf(roomId, earlier));
-    return eventId && (relatingTo(content as Record<string, unknown>, eventId) as OutboxRow["content"]);
+    return eventId && (withTarget(content as Record<string, unknown>, eventId) as OutboxRow["content"]);
   }
 
   #resumeLater(roomId: RoomId, pauseMs: number): void {

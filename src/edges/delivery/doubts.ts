@@ -6,7 +6,7 @@ import type { Outbox, OutboxDraft, OutboxRow } from "../../domain/tables/outbox.
 const kindsWithKey: ReadonlySet<OutboxDraft["kind"]> = new Set(["message", "file", "media", "draft"]);
 
 interface DoubtParts {
-  readonly outbox: Pick<Outbox, "echoOf" | "lastPending">;
+  readonly outbox: Pick<Outbox, "echoOf" | "findLastPending">;
   /** Reads what the homeserver knows of a user's messages in a room. */
   readonly reconcile: (userId: UserId, roomId: RoomId) => Promise<void>;
 }
@@ -41,7 +41,7 @@ export class Doubts {
   async ready(): Promise<void> {
     const gains = this.#gains;
     if (this.#known === gains) return;
-    this.#before = await this.#parts.outbox.lastPending();
+    this.#before = await this.#parts.outbox.findLastPending();
     this.#known = gains;
     this.#read.clear();
   }

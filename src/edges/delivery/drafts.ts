@@ -5,7 +5,7 @@ import { messageOf } from "../../base/lib/errors.ts";
 import type { EventId, RoomId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import { type Draft, type DraftPlace, withdrawalOf } from "../../domain/speech/draft.ts";
-import { silencedIn } from "../../domain/speech/speaking.ts";
+import { findObstacle } from "../../domain/speech/speaking.ts";
 import type { Outbox, OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import type { Sealing } from "./sealing.ts";
@@ -94,7 +94,7 @@ export class GrowingMessage implements Draft {
     const { client, onOutbox, outbox, rooms } = this.#parts;
     const text = this.#text() || (this.#shown && pending);
     if (text === this.#shown) return false;
-    const silenced = await silencedIn(roomId, agent, rooms);
+    const silenced = await findObstacle(roomId, agent, rooms);
     if (silenced) throw new Error(`the agent cannot speak there: ${silenced}`);
     this.#ended.signal.throwIfAborted();
     if (!this.#queued) {

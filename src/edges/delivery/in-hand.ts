@@ -4,7 +4,7 @@ import type { EventId, RoomId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import type { Outbox, OutboxDraft } from "../../domain/tables/outbox.ts";
 
-/** How long the echo of what was sent is waited for, which marks its row as sent. */
+/** Longest wait for the echo of a sent event, which marks its row as sent. */
 const echoWithinMs = 1_000;
 
 type Held =
@@ -44,14 +44,14 @@ export class InHand {
   }
 
   /** The homeserver has it; whose echo has come by now is not in hand any more. */
-  sent(key: string, eventId: EventId): void {
+  markSent(key: string, eventId: EventId): void {
     const row = this.#rows.get(key);
     if (!row) return;
     this.#rows.set(key, { roomId: row.roomId, state: "sent", eventId, at: this.#clock.monotonic() });
     this.#writing ??= this.#writeLate();
   }
 
-  /** It is the table's again, unless the homeserver has it. */
+  /** Gives a row back to the table, unless the homeserver has it. */
   drop(key: string): void {
     if (this.#rows.get(key)?.state !== "sent") this.#rows.delete(key);
   }

@@ -2,7 +2,7 @@ import type { MatrixClient } from "../../adapters/matrix/client.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 
-/** Who answers within this time needs not say that they have read: clients take it from the answer. */
+/** Delay of a receipt. An answer within this time makes it needless: clients take it that the message was read. */
 const delayMs = 300;
 
 /** Shows people what an agent has read. As with typing, nothing depends on it: what fails is not repeated. */

@@ -1,7 +1,7 @@
 import type { MatrixClient } from "../../adapters/matrix/client.ts";
 import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Machines } from "../../domain/crypto/machines.ts";
-import { isSecret } from "../../domain/speech/plain-text.ts";
+import { mustBeSealed } from "../../domain/speech/plain-text.ts";
 import type { CryptoMachines } from "../../domain/tables/crypto-machines.ts";
 import type { Outbox, OutboxDraft, OutboxRow } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
@@ -11,12 +11,12 @@ interface SealingParts {
   readonly client: MatrixClient;
   readonly machines: Pick<Machines, "run">;
   readonly outbox: Pick<Outbox, "freeze">;
-  readonly table: Pick<CryptoMachines, "unpublished">;
+  readonly table: Pick<CryptoMachines, "findUnpublished">;
   readonly rooms: Pick<Rooms, "isEncrypted" | "isUnwritable">;
   readonly secrecyOf: (roomId: RoomId) => Promise<RoomSecrecy>;
 }
 
-/** How something is sent into a room: `closed`, where it is encrypted and its sender can write nothing there. */
+/** Way to send into a room; `closed`: the room is encrypted, and the sender can write nothing there. */
 type Way = "plain" | "sealed" | "closed";
 
 type Content = Readonly<Record<string, unknown>>;
@@ -51,14 +51,14 @@ export class Sealing {
   async prepare(userId: UserId): Promise<void> {
     const { client, machines, table } = this.#parts;
     if (userId === client.botUserId || this.#prepared.has(userId)) return;
-    if ((await table.unpublished([userId])).size > 0) await machines.run(userId, async () => {});
+    if ((await table.findUnpublished([userId])).size > 0) await machines.run(userId, async () => {});
     this.#prepared.add(userId);
   }
 
   /** To be asked directly before a row is sent. */
   async wayOf(row: OutboxDraft & Partial<Pick<OutboxRow, "wire">>): Promise<Way> {
     if (row.wire) return "sealed";
-    return isSecret(row) ? this.#wayInto(row.roomId, row.sender) : "plain";
+    return mustBeSealed(row) ? this.#wayInto(row.roomId, row.sender) : "plain";
   }
 
   /** A row's message in the form in which it is sent however often; it is made once. */

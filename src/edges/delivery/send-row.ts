@@ -18,7 +18,7 @@ export interface SendingParts {
 /** A row as it is sent. */
 interface RowToSend extends OutboxDraft {
   readonly wire?: OutboxRow["wire"];
-  /** It is sent encrypted. */
+  /** True if it is sent encrypted. */
   readonly sealed: boolean;
 }
 

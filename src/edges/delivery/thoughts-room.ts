@@ -38,7 +38,7 @@ export class ThoughtsRooms {
   readonly #parts: ThoughtsParts;
   readonly #mailbox: Mailbox<AgentName>;
   readonly #gathering = new Set<AgentName>();
-  /** When each agent's thoughts were told last, by the monotonic clock. */
+  /** Time at which each agent's thoughts were told last, by the monotonic clock. */
   readonly #told = new Map<AgentName, number>();
   readonly #stopped = new AbortController();
 
@@ -70,7 +70,7 @@ export class ThoughtsRooms {
 
   async #tell(name: AgentName): Promise<void> {
     const { directory, history, client, onOutbox } = this.#parts;
-    const agent = await directory.recent(name);
+    const agent = await directory.findRecent(name);
     if (!agent) return;
     for (;;) {
       const entries = await history.findUntold(name, entriesAtOnce);

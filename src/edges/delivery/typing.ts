@@ -13,7 +13,7 @@ const repeatMs = 20_000;
 export class Typing {
   readonly #client: MatrixClient;
   readonly #clock: Clock;
-  /** How many turns keep a user typing in a room. */
+  /** Number of turns that keep a user typing in a room. */
   readonly #shown = new Map<string, number>();
 
   constructor(client: MatrixClient, clock: Clock) {

@@ -20,7 +20,7 @@ export interface BackgroundOptions {
   readonly logFile: string;
 }
 
-/** This program once more, as a process that goes on when its starter ends. */
+/** Starts this program once more, as a process that goes on when its starter ends. */
 export class Background {
   readonly #options: BackgroundOptions;
 

@@ -22,10 +22,10 @@ const batch = z.object({
 
 /** Events in a room since the last look at it. */
 export interface RoomNews {
-  /** Where the next look begins. */
+  /** Token from which the next look goes on. */
   readonly since: string;
   readonly events: readonly z.infer<typeof event>[];
-  /** Who is typing now; undefined when that has not changed. */
+  /** Users who are typing now; undefined: no change. */
   readonly typing: readonly unknown[] | undefined;
 }
 

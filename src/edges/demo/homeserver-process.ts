@@ -24,7 +24,7 @@ const launchSchema = z.object({
   container: z.object({ engine: z.string(), name: z.string() }).optional(),
 });
 
-/** How a Synapse is started. */
+/** Command that starts a Synapse. */
 export type Launch = z.infer<typeof launchSchema>;
 
 const runningSchema = launchSchema.extend({ pid: z.number() });

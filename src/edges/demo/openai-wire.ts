@@ -56,7 +56,7 @@ const event = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;
 const envelope = (model: string) => ({ id: "chatcmpl-1", object: "chat.completion.chunk", created: 0, model });
 
 /** Server-sent events of one streamed answer. */
-export const wire = {
+export const chunks = {
   delta: (model: string, delta: Delta): string =>
     event({ ...envelope(model), choices: [{ index: 0, delta, finish_reason: null }] }),
   finish: (model: string, reason: string): string =>

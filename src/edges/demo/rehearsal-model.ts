@@ -1,4 +1,4 @@
-import { eventStream, type OpenAiServer, serveOpenAi, wire } from "./openai-wire.ts";
+import { chunks, eventStream, type OpenAiServer, serveOpenAi } from "./openai-wire.ts";
 import { rehearsedStep } from "./rehearsal-script.ts";
 
 const model = "rehearsal";
@@ -20,10 +20,10 @@ export const startRehearsalModel = ({ port }: { port: number }): Promise<OpenAiS
         function: { name: call.name, arguments: JSON.stringify(call.arguments) },
       };
       response.writeHead(200, eventStream);
-      response.write(wire.delta(model, { reasoning_content: thought }));
-      if (text !== undefined) response.write(wire.delta(model, { content: text }));
-      if (toolCall) response.write(wire.delta(model, { tool_calls: [toolCall] }));
-      response.write(wire.finish(model, toolCall ? "tool_calls" : "stop"));
-      response.end(wire.done);
+      response.write(chunks.delta(model, { reasoning_content: thought }));
+      if (text !== undefined) response.write(chunks.delta(model, { content: text }));
+      if (toolCall) response.write(chunks.delta(model, { tool_calls: [toolCall] }));
+      response.write(chunks.finish(model, toolCall ? "tool_calls" : "stop"));
+      response.end(chunks.done);
     },
   });

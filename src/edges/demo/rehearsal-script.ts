@@ -1,6 +1,6 @@
-import { fenced } from "../../adapters/matrix/markdown.ts";
+import { fence } from "../../adapters/matrix/markdown.ts";
 import type { ChatBody, OfferedTool } from "./openai-wire.ts";
-import { baseName, exampleOf, findTool, readArguments, takes, usageLine } from "./rehearsal-tools.ts";
+import { baseName, exampleOf, findTool, readPairs, takes, usageLine } from "./rehearsal-tools.ts";
 import { type RehearsalView, type RehearsedErrand, readQuestion, readView } from "./rehearsal-view.ts";
 
 /** One step of the rehearsal: it always thinks, and speaks or calls where there is something to do. */
@@ -31,14 +31,14 @@ const requestedCall = (body: string, roomId: string, tools: readonly OfferedTool
   const tool = findTool(tools, name);
   if (!tool) return undefined;
   const here = takes(tool, "roomId") ? { roomId } : {};
-  return { name: tool.name, arguments: { ...here, ...readArguments(rest, tool) } };
+  return { name: tool.name, arguments: { ...here, ...readPairs(rest, tool) } };
 };
 
 /** A sub-agent answers in Markdown, as people read it. */
 const resultText = ({ name, result }: RehearsalView["calls"][number]): string =>
   baseName(name) === "delegate"
     ? `The sub-agent answered:\n\n${result}`
-    : `\`${baseName(name)}\` answered:\n\n${fenced(result)}`;
+    : `\`${baseName(name)}\` answered:\n\n${fence(result)}`;
 
 /** Works as a sub-agent, which answers with its last text. */
 const rehearseErrand = (
@@ -95,7 +95,7 @@ const rehearseAlone = (messages: ChatBody["messages"], tools: readonly OfferedTo
     const values = [...told.matchAll(/(\w+) set to (\w+)/g)].map(([, field, value]) => `${field}=${value}`);
     return {
       thought: "I do as I am told.",
-      call: { name: tool.name, arguments: readArguments(values.join(" "), tool) },
+      call: { name: tool.name, arguments: readPairs(values.join(" "), tool) },
     };
   }
   const asked = readQuestion(told);

@@ -49,13 +49,13 @@ const coerce = (text: string, schema: unknown): unknown => {
   }
 };
 
-export const unquoted = (text: string): string => (/^(["'`]).*\1$/s.test(text) ? text.slice(1, -1) : text);
+export const unquote = (text: string): string => (/^(["'`]).*\1$/s.test(text) ? text.slice(1, -1) : text);
 
 /** Reads `name=value other="more words"`; an unquoted value reaches to the next name. */
-export const readArguments = (text: string, tool: OfferedTool): Record<string, unknown> => {
+export const readPairs = (text: string, tool: OfferedTool): Record<string, unknown> => {
   const { properties } = schemaOf.parse(tool.parameters);
   const pairs = text.matchAll(/(\w+)=("[^"]*"|'[^']*'|`[^`]*`|.*?)(?=\s+\w+=|\s*$)/gs);
   return Object.fromEntries(
-    [...pairs].map(([, name = "", value = ""]) => [name, coerce(unquoted(value), properties[name])]),
+    [...pairs].map(([, name = "", value = ""]) => [name, coerce(unquote(value), properties[name])]),
   );
 };

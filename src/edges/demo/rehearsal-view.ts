@@ -3,7 +3,7 @@ import type { Element } from "../../base/lmml/element.ts";
 import { parse } from "../../base/lmml/parse.ts";
 import { render } from "../../base/lmml/render.ts";
 import { lastTextSpeaks } from "../../base/prompt/reminders.ts";
-import { unquoted } from "./rehearsal-tools.ts";
+import { unquote } from "./rehearsal-tools.ts";
 
 export interface NewMessage {
   readonly sender: string;
@@ -128,7 +128,7 @@ const commandToDelegate = (
   const command = newMessages.findLast(({ body }) => /\bdelegate\b/i.test(body) && body.includes(subAgent));
   const behind = command?.body.replace(/^.*?\bdelegate\b/is, "") ?? "";
   const request = behind.slice(behind.indexOf(subAgent) + subAgent.length).replace(/^["']/, "");
-  return { subAgent, request: unquoted(request.trim()) };
+  return { subAgent, request: unquote(request.trim()) };
 };
 
 const resultOf = (result: Element | undefined): string =>

@@ -7,7 +7,7 @@ import type { Events } from "../../domain/tables/events.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Piece, RedactionMark, RedactionMarks, Witness } from "../../domain/tables/redaction-marks.ts";
 import type { WrittenFiles } from "../../domain/tables/written-files.ts";
-import { blankedJson } from "../../engine/sight/blanked.ts";
+import { blankJson } from "../../engine/sight/blanked.ts";
 import { blankFileTexts, FileNames } from "./file-blanking.ts";
 import { takeBack, takenBackBecause } from "./redactions.ts";
 
@@ -120,7 +120,7 @@ function blankedPiece(piece: Piece, repeats: Repeats): Piece | undefined {
     }
     default: {
       const changed = Object.entries(texts).flatMap(([name, value]) => {
-        const blanked = blankedJson(value, repeats);
+        const blanked = blankJson(value, repeats);
         return JSON.stringify(blanked) === JSON.stringify(value) ? [] : [[name, blanked] as const];
       });
       return changed.length > 0 ? { ...piece, texts: Object.fromEntries(changed) } : undefined;

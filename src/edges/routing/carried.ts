@@ -11,7 +11,7 @@ import type { KindOf } from "./project.ts";
  * The file that a message carries. Files are taken from agents, and from those who may talk to agents here; a file that
  * shows what an agent was shown is not taken: it would outlive what it shows.
  */
-export async function mediaOf(event: StoredEvent, kindOf: KindOf, rights: Rights): Promise<Media | undefined> {
+export async function carriedMediaOf(event: StoredEvent, kindOf: KindOf, rights: Rights): Promise<Media | undefined> {
   const attachment = readAttachment(event);
   if (!attachment) return undefined;
   if (kindOf(event.sender) === "agent" && isShownTurn(event.content))

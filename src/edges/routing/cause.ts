@@ -19,7 +19,7 @@ interface CauseParts {
 }
 
 /** Key of the outbox row that an event was sent from, where it is ours. */
-export const keyOf = ({ content: { "org.clevernet.key": key } }: StoredEvent): string | undefined =>
+export const sentKeyOf = ({ content: { "org.clevernet.key": key } }: StoredEvent): string | undefined =>
   typeof key === "string" ? key : undefined;
 
 /** A human's message begins a chain; an agent's goes on with the one its turn belongs to. */
@@ -29,7 +29,7 @@ export async function causeOf(
   { directory, events, outbox, serverName }: CauseParts,
 ): Promise<Cause | undefined> {
   if (isHuman) return { requester: event.sender, chain: event.eventId, byAgent: false };
-  const key = keyOf(event);
+  const key = sentKeyOf(event);
   const origin = key === undefined ? undefined : await outbox.originOf(key, event.sender);
   if (!origin?.chain) return undefined;
   const root = await events.find(origin.chain as EventId);

@@ -13,7 +13,7 @@ const againAfterMs = 30_000;
 interface DeviceKeeperParts {
   readonly directory: Pick<AgentDirectory, "all">;
   readonly machines: Pick<Machines, "run">;
-  readonly table: Pick<CryptoMachines, "forgetful" | "unpublished">;
+  readonly table: Pick<CryptoMachines, "findForgetful" | "findUnpublished">;
   readonly leases: Pick<Leases, "holds" | "onGain">;
   readonly clock: Clock;
   readonly log: Log;
@@ -38,7 +38,7 @@ export class DeviceKeeper {
     const { directory, leases, log, table } = this.#parts;
     leases.onGain(() => this.nudge());
     const ours = (await directory.all()).map(({ userId }) => userId).filter((userId) => leases.holds(userId));
-    for (const userId of await table.forgetful(ours))
+    for (const userId of await table.findForgetful(ours))
       await this.#make(userId).catch((error: unknown) => log.warn(`a device is made later: ${messageOf(error)}`));
     this.#working = this.#work();
   }
@@ -72,7 +72,7 @@ export class DeviceKeeper {
   async #makeAll(): Promise<void> {
     const { directory, leases, table } = this.#parts;
     const ours = (await directory.all()).map(({ userId }) => userId).filter((userId) => leases.holds(userId));
-    for (const userId of await table.unpublished(ours)) {
+    for (const userId of await table.findUnpublished(ours)) {
       if (this.#stopped.signal.aborted) return;
       await this.#make(userId);
     }

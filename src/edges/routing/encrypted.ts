@@ -9,11 +9,11 @@ import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { RoomContext } from "../../domain/tables/room-context.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import { megolm } from "../../domain/tables/secrecy.ts";
-import { cannotRead, plainTextNotice } from "./notices.ts";
+import { cannotReadNotice, plainTextNotice } from "./notices.ts";
 import type { Throttle } from "./throttle.ts";
 
 interface Parts {
-  readonly directory: Pick<AgentDirectory, "recent">;
+  readonly directory: Pick<AgentDirectory, "findRecent">;
   readonly rooms: Pick<Rooms, "context" | "isEncrypted" | "isUnwritable">;
   readonly rights: Pick<Rights, "of">;
   readonly throttle: Pick<Throttle, "admit">;
@@ -45,8 +45,8 @@ export async function tellOnJoin(event: StoredEvent, parts: Parts): Promise<Outb
   const isDeaf =
     name === undefined ? await parts.rooms.isEncrypted(event.roomId) : await parts.rooms.isUnwritable(event.roomId);
   if (!isDeaf || (name === undefined && isServed(room))) return [];
-  if (name !== undefined && !(await parts.directory.recent(name))) return [];
-  return cannotRead([{ userId }], event);
+  if (name !== undefined && !(await parts.directory.findRecent(name))) return [];
+  return cannotReadNotice([{ userId }], event);
 }
 
 /**

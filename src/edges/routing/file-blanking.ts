@@ -79,7 +79,7 @@ export class FileNames {
   /** Renames them. Whose write it was can be told from the path alone, so that this comes last. */
   async blank(): Promise<void> {
     const { files, repeats } = this.#search;
-    // What is in a folder has its new name before the folder has.
+    // Files are renamed before the folder in which they are.
     const deepest = this.#found.toSorted((a, b) => b.path.split("/").length - a.path.split("/").length);
     for (const { share, path } of deepest) {
       const folder = path.slice(0, path.lastIndexOf("/"));
@@ -101,6 +101,6 @@ function ownership({ files, turnIds }: Search): (writing: Writing) => Promise<bo
   };
 }
 
-/** Whose wall a file stands behind. */
+/** Names the room, or user, behind whose wall a file stands. */
 const placeOf = (file: FilePlace): RoomId =>
   file.share === "rooms" || file.share === "users" ? (rootOf(file) as RoomId) : HOME;

@@ -14,15 +14,15 @@ import type { Rooms } from "../../domain/tables/rooms.ts";
 import { isCard } from "../../engine/operations/approval-card.ts";
 import type { Approvals } from "../../engine/operations/approvals.ts";
 import type { Scene, Sensor } from "../../engine/operations/sensor.ts";
-import { isAmongAgents, mediaOf } from "./carried.ts";
-import { causeOf, keyOf } from "./cause.ts";
+import { carriedMediaOf, isAmongAgents } from "./carried.ts";
+import { causeOf, sentKeyOf } from "./cause.ts";
 import { refuseFlood } from "./command-flood.ts";
 import { judgeDraft } from "./drafts.ts";
 import { applyEdits, isEditOf, judgePast, lengthOf } from "./edits.ts";
 import { isServed, refusePlainText, tellOnJoin } from "./encrypted.ts";
 import { Latecomers, type LatecomersParts } from "./late.ts";
 import { answerMembership, approachOf, type Bot } from "./membership.ts";
-import { cannotRead, closedDoor, pausedNotice, tooFast } from "./notices.ts";
+import { cannotReadNotice, closedDoorNotice, pausedNotice, tooFastNotice } from "./notices.ts";
 import { isShownState, project } from "./project.ts";
 import type { Reactions } from "./reactions.ts";
 import { redact, redactLate } from "./redactions.ts";
@@ -32,7 +32,7 @@ import { type Teller, tellUnreadable } from "./unreadable.ts";
 interface CommandHandler {
   /** True if a human's own message with this body may be a command. */
   isOne(body: string): boolean;
-  /** Answers with what follows from it, or `undefined` if it is none. */
+  /** Returns all that follows from the command; `undefined` if the message is none. */
   handle(command: {
     readonly event: StoredEvent;
     readonly message: Message;
@@ -58,7 +58,7 @@ export interface JudgeParts extends LatecomersParts {
   readonly log: Log;
 }
 
-/** Decides what follows from an event: what it changes in what we know, who wakes for it, and what is said at once. */
+/** Decides what follows from an event: which facts it changes, who wakes for it, and which notices are sent at once. */
 export class Judge {
   readonly #parts: JudgeParts;
   readonly #latecomers: Latecomers;
@@ -77,21 +77,21 @@ export class Judge {
   readonly ignores = async (userId: UserId): Promise<boolean> =>
     this.kindOf(userId) === "human" && this.#parts.rights.ignores(userId);
 
-  /** A human's command, which may take long, and on which nothing that comes behind it depends. */
+  /** True for a human's command: it may take long, and no later event depends on it. */
   isCommand({ content: { body, msgtype }, sender, type }: StoredEvent): boolean {
     if (type !== "m.room.message" || msgtype !== "m.text" || typeof body !== "string") return false;
     return this.#parts.commands.isOne(body) && this.kindOf(sender) === "human";
   }
 
-  /** Reads the event's room before it is routed, where that is needed; see `Latecomers`. */
+  /** Reads the event's room, where routing needs it; see `Latecomers`. */
   readRoom(event: StoredEvent, room: RoomContext): Promise<boolean> {
     return this.#latecomers.readRoom(event, room);
   }
 
-  /** `room` is what is known of the event's room before it. */
+  /** Judges one event; `room`: its room as known before the event. */
   async judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
     const effects = await this.#latecomers.unsaid(event, await this.#judge(event, room));
-    const echoOf = this.kindOf(event.sender) === "human" ? undefined : keyOf(event);
+    const echoOf = this.kindOf(event.sender) === "human" ? undefined : sentKeyOf(event);
     return echoOf === undefined ? effects : { ...effects, echoOf };
   }
 
@@ -117,11 +117,11 @@ export class Judge {
       case "m.room.redaction":
         return { outbox: await redact(event, room, { ...this.#parts, kindOf: this.kindOf }) };
       case "m.room.encryption":
-        // Anybody may send what has only the name of a state event.
+        // Anybody may send a message with the type of a state event.
         if (projected.state === undefined) return {};
-        return { ...projected, outbox: isServed(room, event) ? [] : cannotRead(await this.#oursIn(room), event) };
+        return { ...projected, outbox: isServed(room, event) ? [] : cannotReadNotice(await this.#oursIn(room), event) };
       case "m.room.encrypted":
-        return { ...projected, outbox: isServed(room) ? [] : cannotRead(await this.#oursIn(room), event) };
+        return { ...projected, outbox: isServed(room) ? [] : cannotReadNotice(await this.#oursIn(room), event) };
       default:
         return { ...projected, ...(isShownState(event.type) && event.stateKey !== null && { shownChars: 0 }) };
     }
@@ -136,7 +136,7 @@ export class Judge {
       const meant = () => this.#addressees(event, message, room);
       return { outbox: sender === "human" ? await tellUnreadable(event, room, meant, this.#parts) : [] };
     }
-    // Edits and redactions may come before what they are about.
+    // Edits and redactions may come before their events.
     if (event.overtaken) await redactLate(event, room, { approvals, events, kindOf: this.kindOf });
     if (sender === "agent" && isDraft(event.content)) return judgeDraft(event, events);
     if (message.replaces !== undefined) {
@@ -147,7 +147,7 @@ export class Judge {
       return {};
     }
     if (event.overtaken) await applyEdits(events, event);
-    const media = await mediaOf(event, this.kindOf, this.#parts.rights);
+    const media = await carriedMediaOf(event, this.kindOf, this.#parts.rights);
     const effects: Effects = {
       shownChars: lengthOf(event),
       ...(media && { media }),
@@ -157,7 +157,7 @@ export class Judge {
       const meant = () => this.#addressees(event, message, room);
       return { ...effects, outbox: sender === "human" ? await refusePlainText(event, meant, this.#parts) : [] };
     }
-    // A question to people is nothing that another agent answers.
+    // A card asks people: no other agent answers it.
     if (sender === "agent" && isCard(event.content)) return effects;
     if (!room.botJoined && room.agents.every((agent) => agent.userId === event.sender)) return effects;
     const agentsHere = await this.#agentsIn(room);
@@ -180,7 +180,7 @@ export class Judge {
     if (cause.requester === undefined || !includesLevel(await this.#parts.rights.of(cause.requester), "chat")) {
       if (cause.byAgent) return effects;
       const told = await this.#parts.bot.onClosedDoor(approachOf(event));
-      return { ...effects, outbox: [...meant.flatMap(({ agent }) => closedDoor(agent, event)), ...told] };
+      return { ...effects, outbox: [...meant.flatMap(({ agent }) => closedDoorNotice(agent, event)), ...told] };
     }
     const awake = meant.filter(({ agent }) => agent.pausedAt === null);
     const paused = cause.byAgent ? [] : meant.flatMap(({ agent }) => pausedNotice(agent, event));
@@ -188,7 +188,9 @@ export class Judge {
     const admission = this.#parts.throttle.admit(cause.requester, event.roomId);
     if (admission !== "admitted") {
       const outbox =
-        admission === "told" && !cause.byAgent ? awake.slice(0, 1).flatMap(({ agent }) => tooFast(agent, event)) : [];
+        admission === "told" && !cause.byAgent
+          ? awake.slice(0, 1).flatMap(({ agent }) => tooFastNotice(agent, event))
+          : [];
       return { ...effects, outbox };
     }
     const wakes = awake.map(
@@ -215,13 +217,13 @@ export class Judge {
     if (!done.wakes?.length) return done;
     const admission = this.#parts.throttle.admit(event.sender, event.roomId);
     if (admission === "admitted") return done;
-    return { outbox: agent && admission === "told" ? tooFast(agent, event) : [] };
+    return { outbox: agent && admission === "told" ? tooFastNotice(agent, event) : [] };
   }
 
   async #whoIsMeant(event: StoredEvent, message: Message, room: RoomContext, agentsHere: readonly Agent[]) {
     const meant: { agent: Agent; reason: WakeDraft["reason"] }[] = [];
     const { events, log, sensors } = this.#parts;
-    // A question that nobody could answer is no sensor's failure: the event is judged again.
+    // If the homeserver or the database did not answer, the sensor did not fail: the event is judged again.
     const unanswered = new Set<unknown>();
     const ask = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
       answer.catch((error: unknown) => {
@@ -237,7 +239,7 @@ export class Judge {
         room,
         agentsHere,
         senderOf: async (eventId) => (await ask(events.find(eventId)))?.sender,
-        spokeIn: (threadId) => ask(events.spokeIn(event.roomId, threadId, agent.userId)),
+        hasSpokenIn: (threadId) => ask(events.hasSpokenIn(event.roomId, threadId, agent.userId)),
       };
       for (const sensor of sensors) {
         try {
@@ -258,7 +260,7 @@ export class Judge {
     return meant;
   }
 
-  /** Those to whom a message is said; a command is answered by the bot, or by one agent. */
+  /** Finds those to whom a message is said; a command is answered by the bot, or by one agent. */
   async #addressees(event: PendingEvent, message: Message, room: RoomContext): Promise<Teller[]> {
     const here = await this.#agentsIn(room);
     if (!this.isCommand(event)) return (await this.#whoIsMeant(event, message, room, here)).map(({ agent }) => agent);
@@ -273,7 +275,7 @@ export class Judge {
     const names = room.agents
       .filter((one) => one.membership === "join")
       .flatMap((one) => agentName(one.userId, this.#parts.serverName) ?? []);
-    const agents = await Promise.all(names.map((name) => this.#parts.directory.recent(name)));
+    const agents = await Promise.all(names.map((name) => this.#parts.directory.findRecent(name)));
     return agents.filter((agent) => agent !== undefined);
   }
 }

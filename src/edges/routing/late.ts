@@ -7,7 +7,7 @@ import type { Outbox } from "../../domain/tables/outbox.ts";
 import type { RoomContext } from "../../domain/tables/room-context.ts";
 
 export interface LatecomersParts {
-  readonly events: Pick<Events, "answeredLater" | "answeredUnknown">;
+  readonly events: Pick<Events, "hasAnsweredLater" | "hasAnsweredUnknown">;
   readonly outbox: Pick<Outbox, "echoesOf">;
   /** See `Reconciler`. */
   readonly readMissed: (userId: UserId, roomId: RoomId) => Promise<void>;
@@ -30,14 +30,14 @@ export class Latecomers {
     this.#startedAt = parts.clock.now().getTime();
   }
 
-  /** Whether an event is history: it was said before the agent came, or before something that it has said since. */
+  /** True if an event is history: it was said before the agent came, or before something that the agent has said since. */
   async comesTooLate(event: StoredEvent, agent: Pick<Agent, "name" | "userId">, room: RoomContext): Promise<boolean> {
     const { events } = this.#parts;
     if (event.source === "sweep") {
       const since = room.agents.find(({ userId }) => userId === agent.userId)?.since ?? 0;
-      return event.position < since || events.answeredLater(agent, event);
+      return event.position < since || events.hasAnsweredLater(agent, event);
     }
-    return this.#isOld(event) && events.answeredUnknown(agent, event);
+    return this.#isOld(event) && events.hasAnsweredUnknown(agent, event);
   }
 
   /**

@@ -7,7 +7,7 @@ import { messageOf } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
 import { contentOf, extensionOf } from "../../domain/files/content.ts";
 import { mediaName } from "../../domain/files/media-name.ts";
-import { strangers } from "../../domain/rights/trust.ts";
+import { findStrangers } from "../../domain/rights/trust.ts";
 import type { Media, ToFetch } from "../../domain/tables/media.ts";
 import type { Uploads } from "../../domain/tables/uploads.ts";
 import type { Mind } from "../../engine/turn/mind.ts";
@@ -123,7 +123,7 @@ export class MediaKeeper {
       binary: found.binary,
       owner: sender,
       eventId,
-      tainted: (await strangers([sender], this.#parts)).length > 0,
+      tainted: (await findStrangers([sender], this.#parts)).length > 0,
       key: digest("media", eventId),
       limits: files.limits,
     });

@@ -9,7 +9,7 @@ interface MissedParts {
   readonly client: PageReader;
 }
 
-/** Which stretch of a room's timeline is read, as whom. */
+/** Stretch of a room's timeline, and the user as whom it is read. */
 interface Stretch {
   readonly userId: UserId;
   readonly roomId: RoomId;
@@ -28,7 +28,7 @@ const smallStep = 1e-6;
 export class MissedEvents {
   readonly #parts: MissedParts;
   readonly #stretch: Stretch;
-  /** How many events were unknown so far. */
+  /** Number of unknown events so far. */
   found = 0;
   /** Place of the last event so far. */
   #last: number | undefined;

@@ -11,7 +11,7 @@ const notice = (speaker: Pick<Agent, "userId">, { roomId }: StoredEvent, text: s
   utter({ sender: speaker.userId, roomId, text, notice: true, key });
 
 /** Says once to a person that they may not talk to an agent, instead of keeping silent. */
-export const closedDoor = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
+export const closedDoorNotice = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
   notice(
     agent,
     event,
@@ -20,7 +20,7 @@ export const closedDoor = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
   );
 
 /** Says to a person that their messages are read, but not each of them answered. */
-export const tooFast = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
+export const tooFastNotice = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
   notice(
     agent,
     event,
@@ -40,7 +40,7 @@ export const pausedNotice = (agent: Agent, event: StoredEvent): OutboxDraft[] =>
       );
 
 /** Says once in a room that these of us can neither read it nor answer there. */
-export const cannotRead = (speakers: readonly Pick<Agent, "userId">[], event: StoredEvent): OutboxDraft[] =>
+export const cannotReadNotice = (speakers: readonly Pick<Agent, "userId">[], event: StoredEvent): OutboxDraft[] =>
   speakers.flatMap((speaker) =>
     inPlainText(
       notice(

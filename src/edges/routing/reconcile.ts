@@ -17,13 +17,13 @@ import { MissedEvents } from "./missed.ts";
 import { readOnce } from "./read-once.ts";
 
 const everyMs = 15 * 60_000;
-/** A sweep that failed is made again after this. */
+/** Pause after which a failed sweep is repeated. */
 const againAfterMs = 30_000;
 /** Time from the homeserver's first push after its return to one more sweep. */
 const onceMoreAfterMs = 15_000;
 /** Events of a room that are held in memory: a longer stretch is stored in parts. */
 const eventsAtOnce = 3_000;
-/** Agents are swept one after the other with this pause, so that the homeserver has time for people. */
+/** Pause between the sweeps of two agents, so that the homeserver has time for people. */
 const pauseMs = 20;
 
 export interface ReconcilerParts {
@@ -37,7 +37,7 @@ export interface ReconcilerParts {
   readonly rights: Rights;
   readonly clock: Clock;
   readonly log: Log;
-  /** True if no other bridge is pushed the events that we would find. */
+  /** True if the homeserver pushes to no other bridge the events that we would find. */
   readonly maySweep: () => Promise<boolean>;
   readonly onStored: (roomIds: readonly RoomId[]) => void;
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
@@ -46,9 +46,9 @@ export interface ReconcilerParts {
 }
 
 /**
- * Finds what the homeserver did not push: it keeps what it holds back in memory, and loses it with its process. Each
- * agent's own record is read from where it was read last, all of it, and so is the control room; what is unknown goes
- * the way of every other event. Until all is stored, the next sweep begins at the same place.
+ * Finds events that the homeserver did not push: it holds waiting events in memory, and loses them with its process. A
+ * sweep reads, for each agent and for the control room, everything since the last sweep; unknown events go the way of
+ * every other event. Until all of them are stored, the next sweep begins at the same place.
  */
 export class Reconciler {
   readonly #parts: ReconcilerParts;
@@ -63,7 +63,7 @@ export class Reconciler {
     this.#parts = parts;
   }
 
-  /** Sweeps now, whenever more is ours, and regularly. */
+  /** Sweeps now, whenever this process gets more rooms or agents, and regularly. */
   start(): void {
     this.#parts.leases.onGain(() => void this.sweep());
     void this.sweep();
@@ -81,11 +81,11 @@ export class Reconciler {
     const agent = (await this.#parts.directory.all()).find((one) => one.userId === userId);
     if (!agent) return this.#sweepRoom(roomId);
     await this.#sweepAgent(agent);
-    // Its first sweep has only said where it stands.
+    // The first sweep only tells the place in the homeserver's stream.
     if (agent.syncToken === null) await this.#storeEnd(userId, roomId);
   }
 
-  /** Sweeps all that are ours; resolves after a sweep that began after the call. */
+  /** Sweeps all agents of this process; resolves after a sweep that began after the call. */
   sweep(): Promise<void> {
     if (this.#running) {
       this.#next ??= this.#running.then(() => {
@@ -130,7 +130,7 @@ export class Reconciler {
         if (this.#stopped.signal.aborted) return;
         if (!agent.registered || !leases.holds(agent.userId)) continue;
         await this.#sweepAgent(agent).catch((error: unknown) => {
-          // Those behind it are swept all the same.
+          // The other agents are swept all the same.
           if (!(error instanceof UserError || (error instanceof HomeserverError && error.final))) throw error;
           log.warn({ agent: agent.name }, `this agent cannot be swept: ${messageOf(error)}`);
         });
@@ -156,7 +156,7 @@ export class Reconciler {
   /** Of rooms that we were in before we kept their rules for joining: until they are read, these count as open. */
   async #readRules(userId: UserId): Promise<void> {
     const { client, joinRules, log } = this.#parts;
-    for (const roomId of await joinRules.unread(userId)) {
+    for (const roomId of await joinRules.findUnread(userId)) {
       try {
         const { state } = snapshotOf(roomId, await client.roomState({ userId }, roomId), () => "human");
         const rules = state.find(({ type }) => type === "m.room.join_rules");
@@ -191,7 +191,7 @@ export class Reconciler {
     await directory.table.sweptTo(agent.name, swept.next);
   }
 
-  /** Stores what is unknown of the room; returns the token behind it. */
+  /** Stores unknown events of the room; returns the token behind them. */
   async #storeRoom(userId: UserId, { after, events, roomId }: SweptRoom): Promise<string | undefined> {
     const missed = new MissedEvents(this.#parts, { userId, roomId, after });
     let next = after;
@@ -212,7 +212,7 @@ export class Reconciler {
     return next;
   }
 
-  /** Stores what is unknown at the end of a room of which nobody knows how far the user has read it. */
+  /** Stores unknown events at the end of a room, if it is unknown how far the user has read. */
   async #storeEnd(userId: UserId, roomId: RoomId): Promise<string | undefined> {
     const { events, next } = await readEnd(this.#parts.client, userId, roomId);
     await this.#storeRoom(userId, { roomId, events });

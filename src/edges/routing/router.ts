@@ -119,7 +119,7 @@ export class Router {
     await leases.serve(
       "events",
       (roomIds) => this.#take(roomIds),
-      () => events.roomsWithPending(),
+      () => events.findRoomsWithPending(),
     );
   }
 

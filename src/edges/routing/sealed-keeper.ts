@@ -14,16 +14,16 @@ import type { SealedEvent, SealedEvents } from "../../domain/tables/sealed-event
 import { sealedNotice } from "./notices.ts";
 import type { KindOf } from "./project.ts";
 
-/** A key may come later than its message; who waits longer is told. */
+/** Time in which a key may follow its message; then people are told. */
 const silentSeconds = 10;
-/** Keys are asked for again after a quarter of the time for which they were waited, within these limits. */
+/** Limits of the pause between requests for a key, which is a quarter of the time waited so far. */
 const soonestSeconds = 0.5;
 const latestSeconds = 60;
 
 interface SealedKeeperParts {
   readonly machines: Pick<Machines, "run">;
   readonly sealed: SealedEvents;
-  readonly events: Pick<Events, "answeredUnknown" | "find">;
+  readonly events: Pick<Events, "hasAnsweredUnknown" | "find">;
   readonly devices: Pick<CryptoMachines, "find">;
   readonly kindOf: KindOf;
   readonly outbox: Pick<Outbox, "add">;
@@ -35,12 +35,12 @@ interface SealedKeeperParts {
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
 }
 
-/** Looks for the keys of events that cannot be read yet, and tells people of those that do not come. */
+/** Looks for the keys of events that cannot be read yet, and tells people if a key does not come. */
 export class SealedKeeper {
   readonly #parts: SealedKeeperParts;
   readonly #stopped = new AbortController();
   readonly #askedAt = new Map<UserId, number>();
-  /** Sessions of which people need not be told any more. */
+  /** Sessions of which people were told, or need not be. */
   readonly #told = new Set<string>();
   #nudged = Promise.withResolvers<void>();
   #working: Promise<void> = Promise.resolve();
@@ -49,7 +49,7 @@ export class SealedKeeper {
     this.#parts = parts;
   }
 
-  /** Has everything tried once more, and goes on as long as anything waits. */
+  /** Tries to read all waiting events once more, and goes on while any of them waits. */
   start(): void {
     void this.#release();
     this.#working = this.#work();
@@ -61,13 +61,13 @@ export class SealedKeeper {
     await this.#working;
   }
 
-  /** An event waits for its key. */
+  /** Takes note that an event waits for its key. */
   nudge(): void {
     this.#nudged.resolve();
     this.#nudged = Promise.withResolvers();
   }
 
-  /** These keys have come. */
+  /** Takes note that these keys have come. */
   keysCame(keys: readonly RoomKey[]): void {
     void this.#release(keys);
   }
@@ -93,17 +93,17 @@ export class SealedKeeper {
       }
       const sleeping = new AbortController();
       const ended = AbortSignal.any([sleeping.signal, this.#stopped.signal]);
-      // New ones are not worth more haste than those that are waited for.
+      // New events do not shorten the pause of older ones.
       await Promise.race([nudged, clock.sleep(pause * 1_000, ended)]).catch(() => {});
       sleeping.abort();
     }
   }
 
-  /** Returns after how many seconds to look again. */
+  /** Looks; returns the seconds until the next look. */
   async #look(): Promise<number> {
     const { leases, sealed } = this.#parts;
     await sealed.forgetOld();
-    const waiting = (await sealed.waiting()).filter(({ roomId }) => leases.holds(roomId));
+    const waiting = (await sealed.findWaiting()).filter(({ roomId }) => leases.holds(roomId));
     for (const event of waiting) if (event.ageSeconds >= silentSeconds) await this.#tell(event);
     const youngest = new Map(waiting.map(({ userId, ageSeconds }) => [userId, ageSeconds]));
     for (const [userId, age] of youngest) await this.#ask(userId, pauseAfter(age));
@@ -126,7 +126,7 @@ export class SealedKeeper {
       .catch((error: unknown) => log.info(`${userId} looks for keys later: ${messageOf(error)}`));
   }
 
-  /** One notice for each session, by one agent of the room; the outbox knows what was said. */
+  /** Sends one notice for each session, by one agent of the room; the outbox knows earlier ones. */
   async #tell(waiting: SealedEvent): Promise<void> {
     const { devices, events, onOutbox, outbox, rights } = this.#parts;
     const session = `${waiting.roomId} ${waiting.sessionId}`;
@@ -140,11 +140,11 @@ export class SealedKeeper {
     this.#told.add(session);
   }
 
-  /** A person's message that was not redacted, and not answered in a way that the database does not remember. */
+  /** True if people miss an answer: a message of a person, not redacted, and not answered before a restore. */
   async #isMissed({ userId }: SealedEvent, event: StoredEvent): Promise<boolean> {
     const { events, kindOf } = this.#parts;
     if (event.content.ciphertext === undefined || kindOf(event.sender) !== "human") return false;
-    return !(await events.answeredUnknown({ userId }, event));
+    return !(await events.hasAnsweredUnknown({ userId }, event));
   }
 }
 

@@ -45,7 +45,7 @@ export class Unsealing {
   async open(event: PendingEvent, room: RoomContext): Promise<Opened> {
     if (event.type !== "m.room.encrypted" || event.stateKey !== null) return { event, effects: {} };
     const sessionId = sessionOf(event);
-    // What was redacted says nothing, and is waited for no more.
+    // A redacted event says nothing: nobody waits for its key any more.
     if (sessionId === undefined) return this.#unreadable(event);
     let found: { readonly userId: UserId; readonly unsealed: Unsealed } | undefined;
     for (const userId of this.#readersOf(event, room)) {

@@ -1,4 +1,4 @@
-import { addressedByName } from "../../adapters/matrix/message.ts";
+import { isAddressedByName } from "../../adapters/matrix/message.ts";
 import { hearsAll } from "../../domain/agents/attention.ts";
 import type { Scene, Sensor } from "../../engine/operations/sensor.ts";
 
@@ -19,15 +19,15 @@ async function isMeant(scene: Scene): Promise<boolean> {
   if (mentions.includes(agent.userId)) return true;
   if (agentsHere.some((other) => mentions.includes(other.userId))) return false;
   if (mentions.length === 0) {
-    if (addressedByName(message.body, [agent.userId, agent.displayName, agent.name])) return true;
+    if (isAddressedByName(message.body, [agent.userId, agent.displayName, agent.name])) return true;
     const others = agentsHere.filter((other) => other.userId !== agent.userId);
-    if (others.some((other) => addressedByName(message.body, [other.userId, other.displayName, other.name])))
+    if (others.some((other) => isAddressedByName(message.body, [other.userId, other.displayName, other.name])))
       return false;
   }
   if (message.replyTo !== undefined && (await scene.senderOf(message.replyTo)) === agent.userId) return true;
   // Agents that met in a thread would otherwise go on there by themselves.
   const byAgent = agentsHere.some((other) => other.userId === scene.event.sender);
   if (reply === "mention" || (byAgent && reply !== "always")) return false;
-  if (message.threadId !== undefined && (await scene.spokeIn(message.threadId))) return true;
+  if (message.threadId !== undefined && (await scene.hasSpokenIn(message.threadId))) return true;
   return hearsAll(agent, room, agentsHere.length);
 }

@@ -9,17 +9,15 @@ export const tool = defineTool({
   examples: ['[..."Strawberry"].filter((letter) => letter.toLowerCase() === "r").length', "2n ** 64n"],
   description:
     "Runs JavaScript and gives the value of its last expression, and what console.log wrote. For what must be exact: arithmetic, dates, counting letters, sorting. No files, network or timers; at most 2 seconds of processor time and 64 MB.",
-  help: "Runs JavaScript and shows the value of its last expression, and what console.log wrote. There are no files, no network and no timers; it may take 2 seconds of processor time and 64 MB.",
+  help: "Runs JavaScript and shows the value of its last expression, and all that console.log wrote. There are no files, no network and no timers; a program may take 2 seconds of processor time and 64 MB.",
   wording: "Run this code",
   kind: "read",
   repeatable: true,
   input: z.object({
-    javascript: z
-      .string()
-      .trim()
-      .min(1)
-      .max(64_000)
-      .describe("Its last expression is the result, without return. Date is in the agent's time zone"),
+    javascript: z.string().trim().min(1).max(64_000).meta({
+      description: "Its last expression is the result, without return. Date is in the agent's time zone",
+      help: "The program. Its last expression is the result, without return. Dates are in the agent's time zone",
+    }),
   }),
   async run({ javascript }, { agent, interpreter, now, requesters, signal }) {
     const { timeZone } = agent.settings;

@@ -8,17 +8,17 @@ export const tool = defineTool({
   command: "delegate",
   examples: ["clerk Which of the files of this room name a price?"],
   description: "Hands work to a sub-agent, which does it in steps of its own and tells you its answer.",
-  help: "Has a sub-agent, such as planner or clerk, do a piece of work in steps of its own, and shows its answer.",
+  help: "Has a sub-agent, such as planner or clerk, do a piece of work, and shows its answer.",
   wording: "Hand work to the sub-agent {subAgent}",
   kind: "read",
   beside: false,
   // Its steps are in the journal, each of them once.
   repeatable: true,
   input: z.object({
-    subAgent: z.string().min(1).max(32).describe("Its name"),
+    subAgent: z.string().min(1).max(32).meta({ description: "Its name", help: "The sub-agent's name" }),
     request: z.string().min(1).meta({
       description: "What to do and to answer; it knows nothing besides",
-      help: "What it is to do, and what it is to answer; it knows nothing besides, so name files, people and dates",
+      help: "The work, and the answer that you want. The sub-agent knows nothing else: name files, people and dates",
     }),
   }),
   run: ({ subAgent }, { delegate }) => delegate({ subAgent }),

@@ -16,7 +16,10 @@ export const tool = defineTool({
   paths: ["path"],
   pathLast: true,
   input: z.object({
-    recursive: z.boolean().describe("true: a folder with everything in it").optional(),
+    recursive: z
+      .boolean()
+      .meta({ description: "true: a folder with everything in it", help: "Deletes a folder with everything in it" })
+      .optional(),
     path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
   }),
   async run({ path, recursive }, { files }) {

@@ -18,7 +18,12 @@ export const tool = defineTool({
   paths: ["glob"],
   pathLast: true,
   input: z.object({
-    limit: z.int().min(1).max(1_000).default(40).describe("Most paths to list"),
+    limit: z
+      .int()
+      .min(1)
+      .max(1_000)
+      .default(40)
+      .meta({ description: "Most paths to list", help: "How many paths to list at most" }),
     glob: z.string().min(1).meta({ help: "The pattern: `*.md` in this room, or `share:/pattern`" }),
   }),
   async run({ glob, limit }, { files }) {

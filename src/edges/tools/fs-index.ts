@@ -3,7 +3,7 @@ import { UserError } from "../../base/lib/errors.ts";
 import { beginning } from "../../base/prompt/measure.ts";
 import { formatPath } from "../../domain/files/path.ts";
 import { sectionsOf } from "../../domain/files/sections.ts";
-import { permits } from "../../engine/operations/gate.ts";
+import { isPermitted } from "../../engine/operations/gate.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
 const charactersMax = 64_000;
@@ -16,7 +16,7 @@ export const tool = defineTool({
   examples: ["report.md"],
   topic: "files",
   description: "Cuts a text file into sections and keeps each as knowledge; where you may not, it only counts them.",
-  help: "Cuts a text file into sections and keeps each as knowledge of the agent. If you may not create anything, it only says how many there would be.",
+  help: "Cuts a text file into sections and keeps each as knowledge of the agent. If you may not create anything, it only counts the sections.",
   wording: "Keep {path} as knowledge",
   kind: "read",
   beside: false,
@@ -32,7 +32,7 @@ export const tool = defineTool({
     const sections = sectionsOf(beginning(file.text, charactersMax));
     const of = file.text.length > charactersMax ? `the first ${charactersMax} characters of ` : "";
     const count = `${sections.length} ${sections.length === 1 ? "entry" : "entries"} of knowledge`;
-    if (!(await permits("create", context))) {
+    if (!(await isPermitted("create", context))) {
       return {
         result: `${of}${files.named(file)} would make ${count}. None was made: you may not create anything here.`,
       };

@@ -24,7 +24,10 @@ export const tool = defineTool({
       description: "Path or pattern",
       help: "The file, the folder or the pattern: notes.md in this room, or share:/path",
     }),
-    target: z.string().min(1).describe("New path, or the folder into which it goes"),
+    target: z.string().min(1).meta({
+      description: "New path, or the folder into which it goes",
+      help: "The new path, or the folder into which it goes",
+    }),
   }),
   async run({ glob, target }, { files }) {
     const moved = await move(files, glob, target);

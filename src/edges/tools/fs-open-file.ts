@@ -19,8 +19,18 @@ export const tool = defineTool({
   paths: ["path"],
   pathLast: true,
   input: z.object({
-    line: z.int32().min(1).optional().describe("Line at which it begins"),
-    title: z.string().trim().min(1).max(200).optional().describe("Its title"),
+    line: z
+      .int32()
+      .min(1)
+      .optional()
+      .meta({ description: "Line at which it begins", help: "The line at which the window begins" }),
+    title: z
+      .string()
+      .trim()
+      .min(1)
+      .max(200)
+      .optional()
+      .meta({ description: "Its title", help: "The title of the window" }),
     path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
   }),
   async run({ path, line, title }, { by, files, windows }) {

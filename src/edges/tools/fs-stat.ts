@@ -11,7 +11,7 @@ export const tool = defineTool({
   examples: ["notes.md"],
   topic: "files",
   description: "Tells type, size, owner, dates and versions of a file.",
-  help: "Tells what is known of a file: type, size, owner, version, dates, and the versions that can be restored.",
+  help: "Shows what is known of a file: type, size, owner, version, dates, and the versions that can be restored.",
   wording: "Look at what is known of {path}",
   kind: "read",
   repeatable: true,

@@ -25,7 +25,13 @@ export const tool = defineTool({
   paths: ["path"],
   pathLast: true,
   input: z.object({
-    keep: z.boolean().describe("true: keep it as knowledge, where a person wants it").optional(),
+    keep: z
+      .boolean()
+      .meta({
+        description: "true: keep it as knowledge, where a person wants it",
+        help: "Keeps the summary as knowledge of the agent",
+      })
+      .optional(),
     path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
   }),
   async run({ path, keep }, { agent, files, knowledge, submodel }) {

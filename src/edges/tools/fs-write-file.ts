@@ -11,6 +11,7 @@ export const tool = defineTool({
   topic: "files",
   description:
     "Writes a text file: makes it, replaces what is there, or appends. What was there can be restored for 7 days.",
+  help: "Writes a text file: makes a new one, replaces its text, or adds to its end. The former text can be restored for 7 days.",
   wording: ({ append }, kind) =>
     append ? "{append:Add to the file} {path}" : kind === "update" ? "Overwrite {path}" : "Write {path}",
   kind: async ({ path }, { files }) => ((await files.exists(path)) ? "update" : "create"),
@@ -19,11 +20,17 @@ export const tool = defineTool({
   repeatable: true,
   paths: ["path"],
   input: z.object({
-    append: z.boolean().describe("true: put it behind what is there").optional(),
+    append: z
+      .boolean()
+      .meta({ description: "true: put it behind what is there", help: "Adds the text to the end of the file" })
+      .optional(),
     version: z
       .int32()
       .min(0)
-      .describe("The version that was read: where it is another by now, nothing is written")
+      .meta({
+        description: "The version that was read: where it is another by now, nothing is written",
+        help: "The version that you have read: if the file has changed since, nothing is written",
+      })
       .optional(),
     path: z
       .string()

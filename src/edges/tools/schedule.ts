@@ -15,7 +15,7 @@ export const tool = defineTool({
   examples: ["0 9 * * 1-5 Wish everybody a good morning", "2030-12-24T18:00 Merry Christmas"],
   topic: "schedule",
   description: "Wakes you in this conversation with a text, once (at) or again and again (cron), in your time zone.",
-  help: "Wakes the agent in this room with a text: once, at a date and time, or again and again (cron: minute, hour, day of month, month, day of week). The time may stand before the text. The agent's time zone counts.",
+  help: "Wakes the agent in this room with a text: once, at a date and time, or again and again (cron: minute, hour, day of month, month, day of week). You may write the time before the text. It is in the agent's time zone.",
   wording: ({ at, cron }) =>
     cron !== undefined ? "Wake me at the times {cron}" : at !== undefined ? "Wake me at {at}" : "Wake me",
   kind: "create",

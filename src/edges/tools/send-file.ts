@@ -27,11 +27,19 @@ export const tool = defineTool({
       .min(1)
       .meta({
         description: "Default: the conversation's own",
-        help: "The room to send it to; without it, the conversation's own",
+        help: "The room to send it to; without it, this room",
       })
       .optional(),
     path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
-    caption: z.string().trim().min(1).describe("What to say about it; of an image, what is seen").optional(),
+    caption: z
+      .string()
+      .trim()
+      .min(1)
+      .meta({
+        description: "What to say about it; of an image, what is seen",
+        help: "A text about it; for an image, what can be seen",
+      })
+      .optional(),
   }),
   async run({ caption, path, roomId: named }, context) {
     const { agent, files, filesIn, key, uploads } = context;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { RoomId } from "../../base/lib/ids.ts";
-import { relatedIn } from "../../domain/speech/related.ts";
+import { findRelated } from "../../domain/speech/related.ts";
 import { roomToSpeakIn, sentMessage, threadToSpeakIn } from "../../domain/speech/speaking.ts";
 import { utter } from "../../domain/speech/utter.ts";
 import { eventName } from "../../engine/operations/event-name.ts";
@@ -25,21 +25,25 @@ export const tool = defineTool({
       .min(1)
       .meta({
         description: "Default: the conversation's own",
-        help: "The room to speak in, such as !abc:example.org; without it, the conversation's own",
+        help: "The room to speak in, such as !abc:example.org; without it, this room",
       })
       .optional(),
-    threadId: eventName
-      .optional()
-      .describe("id of the message at the start of the thread; default: the thread in which this is asked"),
-    replyTo: eventName.optional().describe("id of the message that this answers"),
+    threadId: eventName.optional().meta({
+      description: "id of the message at the start of the thread; default: the thread in which this is asked",
+      help: "The message at the start of the thread, by its number or its id; without it, the thread in which you write",
+    }),
+    replyTo: eventName.optional().meta({
+      description: "id of the message that this answers",
+      help: "The message that this answers, by its number or its id",
+    }),
     final: z.boolean().describe("true: nothing is left to do, the turn ends").optional(),
     content: z.string().trim().min(1).describe("What to say"),
   }),
   async run({ content, final, replyTo, roomId: named, threadId }, context) {
     const { agent, events, key, rooms } = context;
     const roomId = await roomToSpeakIn(named, context);
-    const root = threadId === undefined ? undefined : (await relatedIn(roomId, threadId, events)).root;
-    const answered = replyTo === undefined ? undefined : (await relatedIn(roomId, replyTo, events)).eventId;
+    const root = threadId === undefined ? undefined : (await findRelated(roomId, threadId, events)).root;
+    const answered = replyTo === undefined ? undefined : (await findRelated(roomId, replyTo, events)).eventId;
     const thread = threadToSpeakIn(root, roomId, context);
     const members = content.includes("@") ? await rooms.membersOf(roomId) : [];
     const outbox = utter({

@@ -8,7 +8,7 @@ export const tool = defineTool({
   command: "set",
   examples: ["600"],
   description: "Changes how you work until the bridge starts again.",
-  help: "Sets after how many seconds without a turn the agent wakes by itself. It holds until the bridge starts again.",
+  help: "Sets how long the agent does nothing before it wakes by itself. It holds until the bridge starts again.",
   wording: "Let me wake by myself after {wakeUpTimerSeconds} seconds",
   kind: "update",
   repeatable: true,

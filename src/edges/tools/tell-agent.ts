@@ -3,12 +3,15 @@ import { agentName } from "../../adapters/matrix/message.ts";
 import { HOME, type RoomId, type UserId } from "../../base/lib/ids.ts";
 import { splitUserId } from "../../base/lib/matrix-id.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
-import { agentNamed } from "../../domain/agents/agent-named.ts";
-import { mayBeTold } from "../../engine/operations/letter.ts";
+import { requireAgent } from "../../domain/agents/require-agent.ts";
+import { requireReachable } from "../../engine/operations/letter.ts";
 import { defineTool, type PlaceContext } from "../../engine/operations/tool.ts";
 
 const recipient = async (name: string, { agent, agents }: Pick<PlaceContext, "agent" | "agents">): Promise<Agent> =>
-  mayBeTold(await agentNamed(agents, agentName(name as UserId, splitUserId(agent.userId).server) ?? name), agent);
+  requireReachable(
+    await requireAgent(agents, agentName(name as UserId, splitUserId(agent.userId).server) ?? name),
+    agent,
+  );
 
 export const tool = defineTool({
   name: "TellAgent",
@@ -18,7 +21,7 @@ export const tool = defineTool({
   topic: "speaking",
   description:
     "Tells another agent something in its home, where only its owner sees it. Its answer, if any, reaches you in yours.",
-  help: "Has the agent tell another agent something, at that agent's home, where only its owner sees it.",
+  help: "Has the agent send a message to another agent's home, where only the owner of that agent sees it.",
   wording: "Tell the agent {agent} something",
   kind: "create",
   sendsTo: async ({ agent }, context) => (await recipient(agent, context)).owner as string as RoomId,
@@ -36,12 +39,10 @@ export const tool = defineTool({
       .trim()
       .min(1)
       .meta({ description: "Name, or full user id", help: "The other agent: its name, or its full user id" }),
-    text: z
-      .string()
-      .trim()
-      .min(1)
-      .max(16_000)
-      .meta({ description: "With all that it has to know", help: "What to tell it, with all that it has to know" }),
+    text: z.string().trim().min(1).max(16_000).meta({
+      description: "With all that it has to know",
+      help: "The message, with everything that the other agent has to know",
+    }),
   }),
   async run({ agent, text }, context) {
     const to = await recipient(agent, context);

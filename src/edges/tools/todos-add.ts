@@ -10,7 +10,7 @@ export const tool = defineTool({
   examples: ["Ask Mia for the figures"],
   topic: "todo",
   description: "Adds a todo: one step of what this conversation has set out to do. It begins undone.",
-  help: "Adds a todo: one step of what the agent has set out to do in this room. It begins undone.",
+  help: "Adds a todo: one thing that the agent is to do in this room.",
   kind: "create",
   own: true,
   repeatable: true,

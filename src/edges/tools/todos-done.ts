@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { seatOf } from "../../domain/desk/desk.ts";
-import { noSuchTodo, shownBy, todoLines, todoNumber } from "../../domain/plans/todo.ts";
+import { noSuchTodo, originsOf, todoLines, todoNumber } from "../../domain/plans/todo.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
 export const tool = defineTool({
@@ -17,6 +17,6 @@ export const tool = defineTool({
   async run({ id }, { agent, roomId, todos }) {
     const todo = await todos.finish(seatOf(agent, roomId), id);
     if (!todo) throw noSuchTodo(id);
-    return { result: todoLines([todo]), verbatim: true, ...shownBy([todo]) };
+    return { result: todoLines([todo]), verbatim: true, ...originsOf([todo]) };
   },
 });

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { fenced, inlineCode } from "../../adapters/matrix/markdown.ts";
+import { fence, inlineCode } from "../../adapters/matrix/markdown.ts";
 import { beginning } from "../../base/prompt/measure.ts";
 import { eventTime } from "../../base/prompt/time.ts";
 import { seatOf } from "../../domain/desk/desk.ts";
-import { noSuchTodo, shownBy, todoLines, todoNumber } from "../../domain/plans/todo.ts";
+import { noSuchTodo, originsOf, todoLines, todoNumber } from "../../domain/plans/todo.ts";
 import type { LinkedOperation, TodoRecord } from "../../domain/tables/todos.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
@@ -16,6 +16,7 @@ export const tool = defineTool({
   examples: ["3"],
   topic: "todo",
   description: "Tells all of a todo: what was done for it, with the results, and which messages were sent.",
+  help: "Shows everything about a todo: what was done for it, with the results, and which messages were sent.",
   kind: "read",
   own: true,
   repeatable: true,
@@ -26,8 +27,8 @@ export const tool = defineTool({
     const { operations } = todo;
     const write = by === "person" ? forPerson : forModel;
     const done = operations.length === 0 ? ["Nothing was done for it so far."] : operations.map(write);
-    const result = [by === "person" ? fenced(headOf(todo)) : headOf(todo), ...done].join("\n\n");
-    return { result, ...shownBy([todo, ...operations]) };
+    const result = [by === "person" ? fence(headOf(todo)) : headOf(todo), ...done].join("\n\n");
+    return { result, ...originsOf([todo, ...operations]) };
   },
 });
 
@@ -61,5 +62,5 @@ const forPerson = (operation: LinkedOperation): string => {
   );
   const head = `operation ${id}, ${tool}, ${state}: ${inlineCode(summary)}`;
   const told = toldOf(operation);
-  return [[head, ...links].join(" · "), ...(told === "" ? [] : [fenced(told)])].join("\n");
+  return [[head, ...links].join(" · "), ...(told === "" ? [] : [fence(told)])].join("\n");
 };

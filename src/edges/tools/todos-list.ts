@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { seatOf } from "../../domain/desk/desk.ts";
-import { shownBy, todoLines } from "../../domain/plans/todo.ts";
+import { originsOf, todoLines } from "../../domain/plans/todo.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
 export const tool = defineTool({
@@ -10,13 +10,13 @@ export const tool = defineTool({
   aliases: ["todo list", "todos"],
   topic: "todo",
   description: "Lists what this conversation has set out to do.",
-  help: "Lists what the agent has set out to do in this room.",
+  help: "Lists the todos of this room: what the agent has set out to do.",
   kind: "read",
   own: true,
   repeatable: true,
   input: z.object({}),
   async run(_, { agent, roomId, todos }) {
     const all = await todos.list(seatOf(agent, roomId));
-    return { result: all.length === 0 ? "There are no todos." : todoLines(all), verbatim: true, ...shownBy(all) };
+    return { result: all.length === 0 ? "There are no todos." : todoLines(all), verbatim: true, ...originsOf(all) };
   },
 });

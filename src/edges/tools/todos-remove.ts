@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { seatOf } from "../../domain/desk/desk.ts";
-import { noSuchTodo, shownBy, todoNumber } from "../../domain/plans/todo.ts";
+import { noSuchTodo, originsOf, todoNumber } from "../../domain/plans/todo.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
 export const tool = defineTool({
@@ -10,6 +10,7 @@ export const tool = defineTool({
   examples: ["3"],
   topic: "todo",
   description: "Removes a todo that is not to be done any more, or that is done and need not be seen.",
+  help: "Removes a todo that is done, or that is not to be done any more.",
   kind: "delete",
   own: true,
   repeatable: true,
@@ -17,6 +18,6 @@ export const tool = defineTool({
   async run({ id }, { agent, roomId, todos }) {
     const todo = await todos.remove(seatOf(agent, roomId), id);
     if (!todo) throw noSuchTodo(id);
-    return { result: `Removed: ${todo.number} ${todo.name}`, verbatim: true, ...shownBy([todo]) };
+    return { result: `Removed: ${todo.number} ${todo.name}`, verbatim: true, ...originsOf([todo]) };
   },
 });

@@ -10,7 +10,7 @@ export const tool = defineTool({
   examples: ["Read the report; Ask Mia for the figures; Write the summary"],
   topic: "todo",
   description: "Puts new todos, all undone, in the place of all that there are.",
-  help: "Puts new todos, all undone, in the place of all that this room has.",
+  help: "Replaces all todos of this room by new ones.",
   kind: "update",
   own: true,
   repeatable: true,

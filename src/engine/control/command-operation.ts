@@ -1,4 +1,4 @@
-import { fenced } from "../../adapters/matrix/markdown.ts";
+import { fence } from "../../adapters/matrix/markdown.ts";
 import { threadPlaceOf } from "../../adapters/matrix/relation.ts";
 import { UserError } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
@@ -11,7 +11,7 @@ import type { AnyTool, ToolOutcome } from "../operations/tool.ts";
 import { toolContext } from "../operations/tool-context.ts";
 import { interruptionText, Stopped } from "../turn/interruption.ts";
 import type { Answer, CommandContext } from "./define-command.ts";
-import { shownMistake } from "./mistake.ts";
+import { showMistake } from "./mistake.ts";
 
 /** Runs a tool that a person commands. The operation is recorded with all that follows from the command. */
 export async function runTool(agent: Agent, tool: AnyTool, line: string, context: CommandContext): Promise<Answer> {
@@ -26,9 +26,7 @@ export async function runTool(agent: Agent, tool: AnyTool, line: string, context
     const sources = [event.roomId, ...(outcome.sources ?? [])];
     return {
       text:
-        error === undefined
-          ? textOf(outcome, outcome.speaksIn === event.roomId)
-          : shownMistake(failureOf(ended, error)),
+        error === undefined ? textOf(outcome, outcome.speaksIn === event.roomId) : showMistake(failureOf(ended, error)),
       taint: outcome.taint ?? [],
       outbox: outcome.outbox ?? [],
       wakes: outcome.wakes ?? [],
@@ -82,6 +80,6 @@ function failureOf({ state, outcome }: Ended, error: string): string {
 }
 
 function textOf({ result, verbatim }: ToolOutcome, spoken: boolean): string {
-  if (typeof result !== "string") return spoken ? "" : fenced(render(result), "xml");
-  return verbatim ? fenced(result) : result;
+  if (typeof result !== "string") return spoken ? "" : fence(render(result), "xml");
+  return verbatim ? fence(result) : result;
 }

@@ -26,7 +26,7 @@ import { levelToCommand } from "../operations/gate.ts";
 import type { AnyTool } from "../operations/tool.ts";
 import { runTool } from "./command-operation.ts";
 import type { Answer, AnyCommand, CommandContext, CommandServices } from "./define-command.ts";
-import { shownMistake } from "./mistake.ts";
+import { showMistake } from "./mistake.ts";
 
 interface Given {
   readonly event: StoredEvent;
@@ -84,7 +84,7 @@ export class Commands {
       answer = await this.#answer(context, line);
     } catch (error) {
       if (!(error instanceof UserError || error instanceof HomeserverError)) throw error;
-      answer = { text: shownMistake(error.message) };
+      answer = { text: showMistake(error.message) };
     }
     const quotes = await this.#services.events.isFollowed(given.event);
     const said = answer.text === "" ? [] : markTaint(this.#say(given, answer.text, quotes), answer.taint ?? []);
@@ -111,7 +111,7 @@ export class Commands {
 
   /** All of the bridge's own commands, and the tools of the agents that are meant. */
   #formsHere({ agents, toolbox }: CommandContext): (AnyCommand | AnyTool)[] {
-    return [...this.#commands, ...new Set(agents.flatMap((agent) => toolbox.commandable(agent)))];
+    return [...this.#commands, ...new Set(agents.flatMap((agent) => toolbox.findCommandable(agent)))];
   }
 
   #onlyAgent({ agents, prefix }: CommandContext, line: string): Agent {

@@ -58,7 +58,7 @@ export interface CommandContext extends CommandServices {
   readonly room: RoomContext;
   /** Level of the person. */
   readonly level: Level;
-  /** Those who are meant: the one that was named, or all that are joined here. */
+  /** Agents that are meant: the one that was named, or all that are joined here. */
   readonly agents: readonly Agent[];
   /** All commands there are, wherever they may be given. */
   readonly commands: readonly AnyCommand[];
@@ -93,7 +93,7 @@ export interface Command<Shape extends z.ZodRawShape = z.ZodRawShape> extends Co
   readonly command: string;
   readonly description: string;
   readonly where: Place;
-  /** Who lacks it is told so, and nothing is done. */
+  /** Level that the command needs; a person without it is told so, and nothing is done. */
   readonly level: Level;
   readonly input: z.ZodObject<Shape>;
   /** Throws a `UserError` for what the person can mend. */

@@ -14,7 +14,7 @@ export interface LifecycleParts {
   readonly client: MatrixClient;
   /** Makes a new agent's user and profile, and answers the invitations that it has already. */
   readonly welcome: (agent: Agent) => Promise<void>;
-  /** Those who may watch the agent may be others now. */
+  /** Called when other people may watch the agent. */
   readonly onReaders: () => void;
   readonly onWaiting: (conversations: readonly Conversation[]) => void;
 }

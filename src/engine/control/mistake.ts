@@ -5,7 +5,7 @@ import { beginning } from "../../base/prompt/measure.ts";
 const mistakeMost = 8_000;
 
 /** Shows a mistake; characters of what was written that deceive the eye stand by their codes. */
-export const shownMistake = (mistake: string): string => {
+export const showMistake = (mistake: string): string => {
   const text = visible(mistake);
   return text.length > mistakeMost ? `${beginning(text, mistakeMost - 1)}…` : text;
 };

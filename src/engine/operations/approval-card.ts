@@ -1,10 +1,10 @@
-import { fenced, messageContent } from "../../adapters/matrix/markdown.ts";
+import { fence, messageContent } from "../../adapters/matrix/markdown.ts";
 import { asEdit, type ThreadPlace } from "../../adapters/matrix/relation.ts";
 import { digest, type RoomId, type UserId } from "../../base/lib/ids.ts";
 import { untilText } from "../../base/prompt/time.ts";
 import type { Stamp } from "../../domain/files/stamp.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
-import { clipped, endsOf, quoted, shownText } from "./shown-text.ts";
+import { clipMiddle, endsOf, quote, showText } from "./shown-text.ts";
 import type { Wording } from "./wording.ts";
 
 /** A longer input is not shown, and what was not shown in full can only be denied. */
@@ -33,7 +33,7 @@ export interface CardQuestion {
   readonly id: number;
   readonly wording: Wording;
   readonly input: Readonly<Record<string, unknown>>;
-  /** Those of the agent's sub-agents who want it, from the outermost: `planner/clerk`. */
+  /** Sub-agents of the agent that want it, from the outermost: `planner/clerk`. */
   readonly subAgent?: string | undefined;
   /** Why it was not simply carried out. */
   readonly reason: string;
@@ -41,7 +41,7 @@ export interface CardQuestion {
   readonly taint: readonly string[];
   /** Files that it takes elsewhere. */
   readonly carried?: readonly Stamp[];
-  /** Those who may decide; see `approversIn`. */
+  /** People who may decide; see `approversIn`. */
   readonly approvers: readonly UserId[];
   /** Of them, those who are notified. */
   readonly notified: readonly UserId[];
@@ -49,7 +49,7 @@ export interface CardQuestion {
   readonly now: Date;
   /** In which the times are told. */
   readonly timeZone: string;
-  /** Where the agent asks from, if the card is in another room. */
+  /** Room from which the agent asks, if the card is in another. */
   readonly from: string | undefined;
   readonly thread: ThreadPlace | undefined;
 }
@@ -59,7 +59,7 @@ export interface CardOutcome {
   readonly id: number;
   readonly wording: Wording;
   readonly state: "denied" | "expired" | "withdrawn" | "done" | "failed" | "refused" | "interrupted" | "unknown";
-  /** Who decided. */
+  /** User who decided. */
   readonly by?: UserId | null | undefined;
   /** Words of the person who decided, the error, or who stopped it. */
   readonly because?: string | null | undefined;
@@ -74,15 +74,15 @@ const valuesOf = (input: CardQuestion["input"]) => Object.entries(input).filter(
  * The input as people are shown it, whole: a line of JSON for each value, a block of its own for a text of several
  * lines. Undefined where it is too long to be shown.
  */
-export function shownInput(input: CardQuestion["input"]): string | undefined {
+export function showInput(input: CardQuestion["input"]): string | undefined {
   const entries = valuesOf(input);
   const lines = entries
     .filter(([, value]) => !isLong(value))
-    .map(([name, value]) => shownText(`${name}: ${JSON.stringify(value)}`));
+    .map(([name, value]) => showText(`${name}: ${JSON.stringify(value)}`));
   const texts = entries.flatMap(([name, value]) =>
-    isLong(value) ? [`\`${name}\`:\n\n${fenced(shownText(value))}`] : [],
+    isLong(value) ? [`\`${name}\`:\n\n${fence(showText(value))}`] : [],
   );
-  const blocks = [...(lines.length > 0 ? [fenced(lines.join("\n"))] : []), ...texts];
+  const blocks = [...(lines.length > 0 ? [fence(lines.join("\n"))] : []), ...texts];
   const shown = blocks.join("\n\n");
   return shown.length <= inputMost && shown.split("\n").length <= inputLinesMost ? shown : undefined;
 }
@@ -92,28 +92,28 @@ function excerptOf(input: CardQuestion["input"]): string {
   const entries = valuesOf(input);
   const each = Math.max(2, Math.floor(excerptLines / entries.length));
   const shown = entries.map(([name, value]) =>
-    endsOf(shownText(`${name}: ${isLong(value) ? `\n${value}` : JSON.stringify(value)}`), each),
+    endsOf(showText(`${name}: ${isLong(value) ? `\n${value}` : JSON.stringify(value)}`), each),
   );
-  return fenced(endsOf(shown.join("\n"), excerptLines));
+  return fence(endsOf(shown.join("\n"), excerptLines));
 }
 
-/** The card, and the signs below it, as rows of the outbox. The agent's own room is told by it; see `shownInput`. */
+/** The card, and the signs below it, as rows of the outbox. The agent's own room is told by it; see `showInput`. */
 export function approvalCard({ key, roomId, sender }: Card, question: CardQuestion): OutboxDraft[] {
   const { id, wording, subAgent, reason, taint, carried = [], approvers, notified, from, thread } = question;
-  const isWhole = shownInput(question.input) !== undefined;
+  const isWhole = showInput(question.input) !== undefined;
   const rest = Object.entries(question.input).filter(([field]) => !wording.said.has(field));
-  const input = isWhole ? shownInput(Object.fromEntries(rest)) : excerptOf(question.input);
+  const input = isWhole ? showInput(Object.fromEntries(rest)) : excerptOf(question.input);
   const people = shortened(approvers, approvers.length);
   const unnamed = taint.filter((name) => !reason.includes(name));
   const read = shortened(
-    unnamed.map((name) => quoted(name)),
+    unnamed.map((name) => quote(name)),
     unnamed.length,
   );
   const until = untilText(question.expiresAt, question.now, question.timeZone);
   const markdown = [
     `**${wording.text}?**`,
     ...(from === undefined ? [] : [`Asked from: ${from}`]),
-    ...(subAgent === undefined ? [] : [`Asked by the sub-agent ${quoted(subAgent)}`]),
+    ...(subAgent === undefined ? [] : [`Asked by the sub-agent ${quote(subAgent)}`]),
     `I ask because ${toPlain(reason)}.`,
     ...(unnamed.length === 0 ? [] : [`Read before, and not trusted: ${read}.`]),
     ...(carried.length === 0 ? [] : [`Of files as they are now, and no others: ${shownFiles(carried)}.`]),
@@ -153,7 +153,7 @@ export function outcomeOfCard({ key: about, roomId, sender }: Card, outcome: Car
 /** In Markdown, for people. */
 function outcomeText({ id, wording, state, by, because }: CardOutcome): string {
   const whom = by ? ` by ${by}` : "";
-  const why = because ? `: ${quoted(because)}` : "";
+  const why = because ? `: ${quote(because)}` : "";
   const said = {
     denied: `❌ Denied${whom}${why}`,
     expired: "⌛ Expired: nobody decided in time, and it was not carried out",
@@ -183,7 +183,7 @@ const shortened = (names: readonly string[], count: number): string =>
 
 /** Names each file with its version; of many the first, and a digest of all. */
 const shownFiles = (files: readonly Stamp[]): string => {
-  const names = files.slice(0, namesMost).map(({ path, version }) => `${quoted(path)} (version ${version})`);
+  const names = files.slice(0, namesMost).map(({ path, version }) => `${quote(path)} (version ${version})`);
   const all = `; all together ${digest(...files.map(({ mark }) => mark)).slice(0, 12)}`;
   return shortened(names, files.length) + (files.length > namesMost ? all : "");
 };
@@ -191,5 +191,5 @@ const shownFiles = (files: readonly Stamp[]): string => {
 /** A sentence of ours, unless it holds what could be markup. */
 const toPlain = (text: string): string =>
   /^[\p{L}\p{N} ,.;:'’@/()!#$+=_-]*$/u.test(text) && !text.includes("//")
-    ? clipped(text, reasonMost)
-    : quoted(text, reasonMost);
+    ? clipMiddle(text, reasonMost)
+    : quote(text, reasonMost);

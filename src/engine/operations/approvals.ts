@@ -5,7 +5,7 @@ import type { Rights } from "../../domain/rights/rights.ts";
 import type { Operation, Operations } from "../../domain/tables/operations.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
-import { type CardOutcome, outcomeOfCard, shownInput } from "./approval-card.ts";
+import { type CardOutcome, outcomeOfCard, showInput } from "./approval-card.ts";
 import { cardOf, wordingOnCard } from "./asking.ts";
 import type { Toolbox } from "./toolbox.ts";
 
@@ -28,7 +28,7 @@ export interface PersonsDecision {
   readonly because?: string | undefined;
 }
 
-/** Where people's decisions arrive, in whichever way they are given, and questions that nobody has decided in time. */
+/** Takes people's decisions, in whichever way they are given, and ends questions that nobody has decided in time. */
 export class Approvals {
   readonly #parts: ApprovalParts;
 
@@ -46,12 +46,12 @@ export class Approvals {
     if (repeated && (!approved || operation.state === "asked" || operation.state === "running")) return;
     if (isDecided(operation)) throw new UserError(whatBecame(operation));
     if (operation.overdue) throw new UserError(whatBecame({ ...operation, state: "expired" }));
-    if (approved && shownInput(operation.input as Record<string, unknown>) === undefined) {
+    if (approved && showInput(operation.input as Record<string, unknown>) === undefined) {
       throw new UserError(
         `Operation ${operation.id} can only be denied: its input is too long to be shown, so that nobody has seen all of it.`,
       );
     }
-    // What was approved is told when it is done: a client without edits shows each of them as a message.
+    // An approved operation edits its card when it is done, not now: a client without edits shows each edit as a message.
     const edit = approved ? [] : this.#edit(operation, { state: "denied", by, because });
     const woken = await operations.decide(operation.id, decision, { userId: by, because }, edit);
     if (!woken) throw new UserError(whatBecame((await operations.find(operation.id)) ?? operation));
@@ -75,7 +75,7 @@ export class Approvals {
   async expire(): Promise<Conversation[]> {
     const { operations } = this.#parts;
     const woken: Conversation[] = [];
-    for (const operation of await operations.overdue()) {
+    for (const operation of await operations.findOverdue()) {
       const told = this.#edit(operation, { state: "expired" });
       const conversation = await operations.decide(operation.id, "expired", undefined, told);
       if (!conversation) continue;

@@ -15,7 +15,7 @@ import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import { approvalCard, type Card, type CardQuestion, outcomeOfCard } from "./approval-card.ts";
 import type { AskVerdict } from "./gate.ts";
-import { quoted } from "./shown-text.ts";
+import { quote } from "./shown-text.ts";
 import type { ToolContext } from "./tool.ts";
 import type { Toolbox } from "./toolbox.ts";
 import { roomsIn, type Wording, wordingOf } from "./wording.ts";
@@ -41,7 +41,7 @@ export interface AskServices {
   readonly toolbox: Toolbox;
 }
 
-/** How people are asked whether an operation may be carried out. */
+/** Question to people whether an operation may be carried out, and its cards. */
 interface Asking {
   readonly question: Question;
   /** The card, and whatever else is said. */
@@ -50,7 +50,7 @@ interface Asking {
   readonly told: Element;
 }
 
-/** Those in a room who may decide what agents ask. */
+/** Finds the people in a room who may decide on operations. */
 async function approversIn(roomId: RoomId, { rooms, rights }: { rooms: Rooms; rights: Rights }): Promise<UserId[]> {
   const humans = await rooms.humans(roomId);
   const levels = await Promise.all(humans.map((human) => rights.of(human)));
@@ -115,7 +115,7 @@ export async function askPeople(
 interface CardPlace {
   readonly card: Card;
   readonly approvers: readonly UserId[];
-  /** Where the agent asks from, if the card is in another room. */
+  /** Room from which the agent asks, if the card is in another. */
   readonly from: string | undefined;
   /** There is a room in which the agent can say something. */
   readonly speaks: boolean;
@@ -138,8 +138,8 @@ async function placeOf(
     control === undefined || (await rooms.isEncrypted(control)) ? [] : await approversIn(control, { rooms, rights });
   if (control === undefined || admins.length === 0) return undefined;
   const name = (await namesOf([roomId], rooms)).get(roomId);
-  const room = name === undefined ? quoted(roomId) : `${quoted(name)} (${quoted(roomId)})`;
-  const from = `${quoted(agent.displayName)} (${agent.userId}), ${roomId === HOME ? "by itself" : `in ${room}`}`;
+  const room = name === undefined ? quote(roomId) : `${quote(name)} (${quote(roomId)})`;
+  const from = `${quote(agent.displayName)} (${agent.userId}), ${roomId === HOME ? "by itself" : `in ${room}`}`;
   return { card: { key: cardKey, roomId: control, sender: botUserId }, approvers: admins, from, speaks };
 }
 

@@ -9,7 +9,7 @@ import { filesFor } from "./tool-context.ts";
  * Finds the files that a call takes elsewhere, as they are now; none where it may not see them, so that it will fail.
  * An approval lends the right to act, and not the right to see more files.
  */
-export async function carriedBy(
+export async function findCarriedFiles(
   { tool, input }: OperationRequest,
   files: FileSystemParts,
   origin: Origin,

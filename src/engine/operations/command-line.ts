@@ -60,7 +60,7 @@ export function findForm<Form extends Commandable>(
 export const familyOf = (forms: readonly Commandable[], word: string): string[] =>
   forms.flatMap((form) => wordsFor(form).filter((words) => words.startsWith(`${word} `)));
 
-/** How many characters of the line are these words; 0 if it begins with others. */
+/** Counts the characters of the line that are these words; 0 if it begins with others. */
 const lengthOf = (words: string, line: string): number => {
   const pattern = words.split(" ").join(String.raw`\s+`);
   return new RegExp(`^${pattern}(?=\\s|$)`, "i").exec(line)?.[0].length ?? 0;
@@ -91,7 +91,7 @@ export function readCommandLine(form: Commandable, line: string): Record<string,
   return readInput(form.input, values);
 }
 
-/** How a command is written: `!say [--roomId …] [--final] <content>`. */
+/** Writes how a command is typed: `!say [--roomId …] [--final] <content>`. */
 export function usageOf(form: Commandable, prefix: string): string {
   const { fields } = formOf(form.input);
   const positional = positionalFields(form);

@@ -28,7 +28,7 @@ interface Wall {
 export interface AskVerdict {
   readonly decision: "ask";
   readonly reason: string;
-  /** Those it is done for have no right to it: the person who says yes lends theirs. */
+  /** True if the requesters have no right to it: the person who says yes lends theirs. */
   readonly lacksRights: boolean;
   /** Wall that it would go over: the reason tells of it. */
   readonly wall?: Wall;
@@ -62,7 +62,7 @@ export const modeIn = ({ settings }: Pick<Agent, "settings">, ofRoom: string | n
 };
 
 /** True if an operation of this kind that is not the agent's `own` would be carried out here without asking. */
-export const permits = async (
+export const isPermitted = async (
   kind: OperationKind,
   { agent, by, level, roomId, rooms }: Pick<ToolContext, "agent" | "by" | "level" | "roomId" | "rooms">,
 ): Promise<boolean> =>

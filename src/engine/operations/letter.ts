@@ -26,7 +26,7 @@ export async function deliver(
   const { onBehalfOf, to } = letter;
   const observation = sensors.flatMap((sensor) => sensor.receive?.({ ...letter, from: agent }) ?? [])[0];
   if (!observation) throw new UserError(`${to.name} has no mailbox: no sensor of this bridge notices letters.`);
-  if (by === "model" && (await chains.remaining(chain)) <= 0)
+  if (by === "model" && (await chains.countRemaining(chain)) <= 0)
     throw new UserError(
       "too many turns of agents go back to one message by a person. Only a person can go on from here.",
     );
@@ -43,7 +43,7 @@ export async function deliver(
 }
 
 /** @throws UserError for who cannot be told anything */
-export function mayBeTold(to: Agent, from: Agent): Agent {
+export function requireReachable(to: Agent, from: Agent): Agent {
   if (to.name === from.name) throw new UserError("you cannot tell yourself anything: think, or use Schedule.");
   if (to.pausedAt !== null) throw new UserError(`${to.name} is paused, and hears nothing until somebody resumes it.`);
   return to;

@@ -14,7 +14,7 @@ import type { Arguments } from "./toolbox.ts";
 export type OperationRequest = { readonly tool: AnyTool } & Arguments;
 
 /** Writes paths from their share on; see `Tool.paths`. Whatever looks at the input later sees one path for one file. */
-export function inPlace<Input extends Readonly<Record<string, unknown>>>(
+export function completePaths<Input extends Readonly<Record<string, unknown>>>(
   tool: Pick<AnyTool, "paths">,
   input: Input,
   { agent, roomId }: Conversation,
@@ -34,7 +34,7 @@ export const mayRunBeside = ({ tool: { beside, kind }, input }: OperationRequest
 /** A reason as the end of a sentence. */
 export const ending = (why: string): string => `${why}${/[.!?]$/.test(why) ? "" : "."}`;
 
-/** How an operation has ended, and what its caller is told. */
+/** End of an operation, and the result for its caller. */
 export interface Ended {
   readonly state: "done" | "failed" | "refused" | "expired" | "interrupted" | "unknown";
   readonly outcome: ToolOutcome;

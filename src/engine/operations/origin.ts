@@ -4,7 +4,7 @@ import type { Agent } from "../../domain/agents/agent.ts";
 import type { Stamp } from "../../domain/files/stamp.ts";
 import type { ToolContext } from "./tool.ts";
 
-/** Where a call comes from, and for whom it is made. */
+/** Place from which a call comes, and people for whom it is made. */
 export interface Origin {
   readonly agent: Agent;
   /** The conversation's room, '' at home. */
@@ -16,7 +16,7 @@ export interface Origin {
   readonly chain: string;
   readonly by: "model" | "person";
   readonly requesters: readonly UserId[];
-  /** Who lends their level, where those it is done for do not have what it needs. */
+  /** Person who lends their level, where the requesters lack the one that it needs. */
   readonly approvedBy?: UserId;
   /** See `Actor`. */
   readonly approved?: readonly Stamp[] | undefined;

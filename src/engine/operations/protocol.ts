@@ -7,9 +7,9 @@ import type { OperationCall, OperationRecord } from "../../domain/tables/operati
 import { readCommandLine } from "./command-line.ts";
 import { type AskVerdict, gate, type Verdict } from "./gate.ts";
 import {
+  completePaths,
   describe,
   type Ended,
-  inPlace,
   type OperationRequest,
   resultText,
   toRefused,
@@ -24,8 +24,8 @@ import { inputOf, readArguments, type Toolbox, takeApart } from "./toolbox.ts";
  *
  *     parse → decide → begin → execute → record
  *
- * A caller parses and decides, and hands the decision to `carryOut`, which takes the other steps. The `Ledger` says what
- * differs: where an operation is written down, how people are asked, what becomes of one that breaks off.
+ * A caller parses and decides, and hands the decision to `carryOut`, which takes the other steps. The `Ledger` does
+ * the parts in which models and people differ: the record, the question to people, and an operation that breaks off.
  */
 
 /** A model's call, before anybody has looked at it. */
@@ -35,7 +35,7 @@ interface ModelCall {
   readonly arguments: string;
 }
 
-/** The call with its tool and a valid input, or what is wrong with it. */
+/** Call with its tool and a valid input, or the mistake in it. */
 export type Parsed =
   | { readonly state: "valid"; readonly request: OperationRequest }
   | { readonly state: "invalid"; readonly mistake: string };
@@ -60,7 +60,7 @@ export const parseLine = (caller: Caller, tool: AnyTool, line: string): Parsed =
 function parse({ agent, roomId }: Caller, read: () => OperationRequest): Parsed {
   try {
     const request = read();
-    const input = inPlace(request.tool, request.input, { agent: agent.name, roomId });
+    const input = completePaths(request.tool, request.input, { agent: agent.name, roomId });
     return { state: "valid", request: { ...request, input } };
   } catch (error) {
     if (error instanceof UserError) return { state: "invalid", mistake: error.message };
@@ -71,18 +71,18 @@ function parse({ agent, roomId }: Caller, read: () => OperationRequest): Parsed 
 /** Row of an operation: its call, or its key alone where the call is written down already. */
 export type OperationRow = OperationCall | { readonly key: string; readonly tool?: never };
 
-/** It may be carried out. */
+/** Decision to carry it out. */
 interface Allowed {
   readonly decision: "run";
   readonly request: OperationRequest;
   readonly kind: OperationKind;
   readonly context: ToolContext;
   readonly row: OperationRow;
-  /** The person who approved it was told of the wall that it goes over. */
+  /** True if the person who approved it was told of the wall that it crosses. */
   readonly crossesWall?: boolean;
 }
 
-/** People have to be asked. */
+/** Decision to ask people. */
 export interface Asked extends AskVerdict {
   readonly request: OperationRequest;
   readonly kind: OperationKind;
@@ -90,7 +90,7 @@ export interface Asked extends AskVerdict {
   readonly row: OperationCall;
 }
 
-/** It is not carried out. */
+/** Decision not to carry it out. */
 interface Refused {
   readonly decision: "refuse";
   readonly row: OperationRow;
@@ -100,8 +100,8 @@ interface Refused {
 export type Decided = Allowed | Asked | Refused;
 
 /**
- * Decides whether a call is carried out: asks the gate, and describes the call for its record. A caller's mistake that
- * shows already here refuses it.
+ * Decides if a call is carried out: asks the gate, and describes the call for its record. It refuses a call in which it
+ * finds a mistake of the caller.
  * @param place of the call in a turn, for its record
  */
 export async function decide(
@@ -133,14 +133,14 @@ async function examine(
   }
 }
 
-/** Where an operation is written down while it is under way, and what becomes of it there. */
+/** Keeps the record of an operation while it is under way, and of its end. */
 export interface Ledger {
   readonly clock: Clock;
-  /** Puts the call to people; throws where its caller then waits. Returns how it ends where nobody can be asked. */
+  /** Asks people; throws if the caller has to wait for them. Returns the end of the call if nobody can be asked. */
   readonly ask: (asked: Asked) => Promise<Ended>;
-  /** Writes that it begins. Returns false if that was written before: somebody is at it, or has died over it. */
+  /** Writes that it begins. Returns false if that was written before: another process carries it out, or has died. */
   readonly begin: (record: OperationRecord) => Promise<boolean>;
-  /** Tells how an operation has ended that threw something; or throws that, for whoever goes on with it. */
+  /** Returns the end of an operation that threw an error; or throws the error, so that another process goes on. */
   readonly breakOff: (row: OperationRow, broken: Broken) => Promise<Ended>;
 }
 
@@ -204,7 +204,7 @@ async function execute({ request, kind, context }: Allowed, clock: Clock): Promi
   return { state: "ended", ended: withSources(ended, context), milliseconds: milliseconds() };
 }
 
-/** A tool that does not mind its signal is left behind. */
+/** Stops waiting for a tool that ignores its signal. */
 async function unlessAborted(signal: AbortSignal, work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();

@@ -18,7 +18,7 @@ export interface Scene {
   /** Sender of an event in the room, if it is known. */
   readonly senderOf: (eventId: EventId) => Promise<UserId | undefined>;
   /** Tells if the agent has said something in the thread. */
-  readonly spokeIn: (threadId: EventId) => Promise<boolean>;
+  readonly hasSpokenIn: (threadId: EventId) => Promise<boolean>;
 }
 
 /** Text from one agent to another. */

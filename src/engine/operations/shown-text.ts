@@ -14,7 +14,7 @@ const blankLines = new RegExp(`^(?:(?:${blank})*\n){${blankLinesMost + 1},}`, "g
 const widePieces = new RegExp(`.{1,${widthMost}}`, "gsu");
 
 /** Text from elsewhere, so that nobody who looks through it misses a part: all of it can be seen, and blanks take no room. */
-export const shownText = (text: string): string =>
+export const showText = (text: string): string =>
   visible(text)
     .replace(blankLines, (lines) => `‹${lines.split("\n").length - 1} blank lines›\n`)
     .replace(blankRun, (run) => `‹${run.length} blanks›`)
@@ -32,7 +32,7 @@ export function endsOf(text: string, most: number): string {
 }
 
 /** Cut in the middle: the end of a text says as much as its beginning. */
-export function clipped(text: string, most: number): string {
+export function clipMiddle(text: string, most: number): string {
   if (text.length <= most) return text;
   const end = text.slice(-Math.floor(most / 3)).replace(/^[\uDC00-\uDFFF]/, "");
   return `${beginning(text, most - end.length - 1)}…${end}`;
@@ -42,10 +42,10 @@ const lineMost = 300;
 
 /** Text from elsewhere on one line, clipped. */
 export const lineOf = (text: string, most = lineMost): string =>
-  clipped(visible(text).replaceAll(/\s+/g, " ").trim(), most);
+  clipMiddle(visible(text).replaceAll(/\s+/g, " ").trim(), most);
 
 /** Text from elsewhere on one line, as code: nothing in it is a link, a mention or markup. */
-export function quoted(text: string, most = lineMost): string {
+export function quote(text: string, most = lineMost): string {
   const line = lineOf(text, most);
   const fence = "`".repeat(Math.max(0, ...[...line.matchAll(/`+/g)].map(([run]) => run.length)) + 1);
   return /^`|`$|^$/.test(line) ? `${fence} ${line} ${fence}` : `${fence}${line}${fence}`;

@@ -25,7 +25,7 @@ export type OperationKind = (typeof operationKinds)[number];
 /** Services that every tool is handed as they are; `wireMind` makes them. */
 export interface SharedServices {
   readonly agents: AgentDirectory;
-  readonly events: Pick<Events, "find" | "numbered">;
+  readonly events: Pick<Events, "find" | "findNumbered">;
   readonly interpreter: Interpreter;
   readonly knowledge: Knowledge;
   readonly rooms: Rooms;
@@ -35,23 +35,23 @@ export interface SharedServices {
   readonly uploads: Pick<Uploads, "keep">;
 }
 
-/** Services that a tool may use; they come as one argument, and nothing else is reached for. */
+/** Services that a tool may use, as one argument; it uses nothing else. */
 export interface ToolContext extends SharedServices {
   readonly agent: Agent;
   /** The conversation's room, '' at home. */
   readonly roomId: RoomId;
   /** The thread in which the conversation stands, if it stands in one. */
   readonly thread: ThreadPlace | undefined;
-  /** Equal for one call, however often it is run: keys of what it sends are made from it. */
+  /** Key of the call, the same at each run: the keys of all that it sends are made from it. */
   readonly key: string;
   /** Root of the chain of turns to which this belongs, as `WakeDraft` has it. */
   readonly chain: string;
   readonly by: "model" | "person";
-  /** Those for whom the agent acts; for a command, the person who gave it. */
+  /** People for whom the agent acts; for a command, the person who gave it. */
   readonly requesters: readonly UserId[];
-  /** The least of what they may do. */
+  /** Lowest level among them. */
   readonly level: Level;
-  /** The one of them who may do the least: in whose name something goes on by itself. */
+  /** Person among them with the lowest level: for them work goes on that the call leaves behind, such as a schedule. */
   readonly onBehalfOf: UserId;
   /** Sources that the caller has been shown, as `may_read` names them. */
   readonly sources: readonly RoomId[];
@@ -60,18 +60,18 @@ export interface ToolContext extends SharedServices {
   readonly now: Date;
   /** Answers questions about texts that are too long to be read by the agent itself. */
   readonly submodel: Submodel;
-  /** Files as those for whom it is done may use them. What is read of them is counted to the outcome's sources and taint. */
+  /** Files as the requesters may use them. Every file that is read adds to the outcome's sources and taint. */
   readonly files: FileSystem;
   /** Files as the people of another room may see them: only what they may read. */
   readonly filesIn: (roomId: RoomId) => FileSystem;
-  /** Number of the todo that it is done for. */
+  /** Number of the todo for which it is done. */
   readonly todo?: number | undefined;
   /**
-   * Has a sub-agent do what the call says: within the turn, or for a person's command in one that it begins. Throws a
-   * `UserError` where there is none of this name.
+   * Gives the request to a sub-agent: within the turn, or, for a person's command, in a turn that it begins. Throws a
+   * `UserError` if there is none of this name.
    */
   readonly delegate: (work: { readonly subAgent: string }) => Promise<ToolOutcome>;
-  /** The wake by which another agent is told something. Throws a UserError where it cannot be. */
+  /** Makes the wake that tells another agent something. Throws a `UserError` if that is not possible. */
   readonly letter: (to: Agent, text: string) => Promise<WakeDraft>;
   /** Windows that are open on the desk of the conversation. */
   readonly windows: WindowDesk;
@@ -87,19 +87,19 @@ export interface PlaceContext extends Pick<ToolContext, "agent" | "agents" | "fi
 export interface ToolOutcome {
   /** Result for the caller; for people, Markdown. */
   readonly result: Element | string;
-  /** The result is text from elsewhere: people see its characters as they are. */
+  /** True if the result is text from elsewhere: people see it as it is, not as Markdown. */
   readonly verbatim?: boolean;
-  /** Sent if, and only if, the operation is recorded as done. */
+  /** Rows that are sent if, and only if, the operation is recorded as done. */
   readonly outbox?: readonly OutboxDraft[];
-  /** Agents that go on from here: stored if, and only if, the operation is recorded as done. */
+  /** Wakes of other agents, stored if, and only if, the operation is recorded as done. */
   readonly wakes?: readonly WakeDraft[];
-  /** The room in which people hear of it. */
+  /** Room in which people see it. */
   readonly speaksIn?: RoomId;
   /** Sources that the result shows the caller, as `may_read` names them. */
   readonly sources?: readonly RoomId[];
   /** Untrusted texts in it, or from which it was made. */
   readonly taint?: readonly string[];
-  /** The turn is over after this step, without another model call. */
+  /** True if the turn ends after this step, without another model call. */
   readonly endsTurn?: boolean;
 }
 
@@ -120,9 +120,9 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly positional?: readonly string[];
   /** Quotes around the last value, a path or a pattern of paths, are not part of it. */
   readonly pathLast?: boolean;
-  /** Speaks to the model. */
+  /** Explains the tool to the model. */
   readonly description: string;
-  /** Speaks to people in its place, where the two differ. */
+  /** Explains the command to people, if they need other words than the model. */
   readonly help?: string;
   /**
    * A call in the words in which a person would ask for it, such as `Delete {path}`, with fields of the input; there must be
@@ -131,14 +131,14 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly wording?: string | ((input: z.output<z.ZodObject<Shape>>, kind: OperationKind) => string);
   /** The part of `!help` in which the command stands. */
   readonly topic?: Topic;
-  /** Where it depends on the input, `run` is told which it was. */
+  /** Kind of the operation. Where it depends on the input, `run` is told which kind it was. */
   readonly kind:
     | OperationKind
     | ((input: z.output<z.ZodObject<Shape>>, context: ToolContext) => Promise<OperationKind>);
   /** Touches only the agent's own state, with this input if it depends on that: runs in every mode. */
   readonly own?: boolean | ((input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "files">) => boolean);
   /**
-   * Whose people will see what the call sends: a room's, or one user ('@…'). In the conversation's own room the call
+   * Room, or user ('@…'), whose people will see the text that the call sends. In the conversation's own room the call
    * counts as `own`.
    */
   readonly sendsTo?: (
@@ -146,31 +146,31 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
     context: PlaceContext,
   ) => RoomId | undefined | Promise<RoomId | undefined>;
   /**
-   * It tells or changes something beyond the people of this conversation, so that it asks where untrusted text was
-   * read. By default what updates, deletes, or sends to another place does.
+   * True if it tells or changes something beyond the people of this conversation, so that it asks where untrusted text was
+   * read. Default: true for a call that updates, deletes, or sends to another place.
    */
   readonly reachesOutside?:
     | boolean
     | ((input: z.output<z.ZodObject<Shape>>, context: PlaceContext) => boolean | Promise<boolean>);
   /**
-   * The file, folder or pattern whose content it takes elsewhere: an approval counts for that content alone, and another
-   * asks again.
+   * File, folder or pattern whose content it takes elsewhere. An approval counts for that content alone: if it changes,
+   * people are asked again.
    */
   readonly carries?: (input: z.output<z.ZodObject<Shape>>) => string;
   /** Fields of the input that are paths, or patterns of them: one without a share is in the room's files. */
   readonly paths?: readonly string[];
-  /** May be run again when its outcome is unknown. Where not, the outcome is reported as unknown. */
+  /** True if it may run again when its outcome is unknown; otherwise the agent is told that it is unknown. */
   readonly repeatable: boolean;
   /**
-   * Its calls may run at once with others of their step; by default those of kind `read`. Not where they change what the
-   * next call would find.
+   * True if a call may run side by side with others of its step. Default: true for kind `read`. Must be false if it changes
+   * the result of the next call.
    */
   readonly beside?: boolean | ((input: z.output<z.ZodObject<Shape>>) => boolean);
-  /** `run` changes nothing and waits for nothing but the database: all that happens is in its outcome. */
+  /** True if `run` only reads the database: its outcome holds all changes. */
   readonly immediate?: boolean;
-  /** Every field is described: the model and people read it. */
+  /** Input, with a description of every field for the model and for people. */
   readonly input: z.ZodObject<Shape>;
-  /** Throws a `UserError` for what the caller can mend. */
+  /** Runs the call. Throws a `UserError` for a mistake that the caller can mend. */
   readonly run: (
     input: z.output<z.ZodObject<Shape>>,
     context: ToolContext,

@@ -34,7 +34,7 @@ export class Toolbox {
     return names ? this.withNames(names) : this.#tools.filter((tool) => agent.settings.tools.includes(tool.set));
   }
 
-  /** Those of these names that there are. */
+  /** Finds the tools of these names; unknown names are left out. */
   withNames(names: readonly string[]): readonly AnyTool[] {
     return this.#tools.filter((tool) => names.includes(tool.name));
   }
@@ -73,7 +73,7 @@ export class Toolbox {
   }
 
   /** Tools that people may command: those of the agent, and, unless it may delegate to none, those of sub-agents. */
-  commandable({ settings }: Agent): readonly AnyTool[] {
+  findCommandable({ settings }: Agent): readonly AnyTool[] {
     const lent: readonly string[] = settings.subAgents?.length === 0 ? [] : subAgentSets;
     return this.#tools.filter(({ set }) => settings.tools.includes(set) || lent.includes(set));
   }

@@ -13,5 +13,5 @@ export const topics = {
 export type Topic = keyof typeof topics;
 
 /** Reads a topic as people write it; undefined: there is none of this name. */
-export const topicNamed = (word: string): Topic | undefined =>
+export const findTopic = (word: string): Topic | undefined =>
   Object.hasOwn(topics, word) ? (word as Topic) : undefined;

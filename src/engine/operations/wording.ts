@@ -1,9 +1,9 @@
 import { UserError } from "../../base/lib/errors.ts";
 import { HOME } from "../../base/lib/ids.ts";
 import { isRoomId } from "../../base/lib/matrix-id.ts";
-import { type FilePath, folderHere, formatPath, parsePath, rootOf, shownIn } from "../../domain/files/path.ts";
+import { type FilePath, folderHere, formatPath, parsePath, rootOf, shortenPath } from "../../domain/files/path.ts";
 import type { Operation } from "../../domain/tables/operations.ts";
-import { lineOf, quoted } from "./shown-text.ts";
+import { lineOf, quote } from "./shown-text.ts";
 import type { AnyTool } from "./tool.ts";
 
 /** A longer value stands in the question as its beginning and end, and below it in full. */
@@ -18,7 +18,7 @@ export interface Wording {
   readonly said: ReadonlySet<string>;
 }
 
-/** Where a wording is read. */
+/** Place in which a wording is read. */
 interface WordingPlace {
   /** In the conversation's room: its paths are shown without it. */
   readonly isHere: boolean;
@@ -42,22 +42,22 @@ export function roomsIn({ input, roomId }: Pick<Call, "input" | "roomId">, tool:
 export function wordingOf(call: Call, tool: AnyTool | undefined, { isHere, names = new Map() }: WordingPlace): Wording {
   const input = call.input as Readonly<Record<string, unknown>>;
   const template = typeof tool?.wording === "function" ? tool.wording(input, call.kind) : tool?.wording;
-  if (template === undefined) return { text: `Use ${quoted(call.tool)}`, said: new Set() };
+  if (template === undefined) return { text: `Use ${quote(call.tool)}`, said: new Set() };
   const said = new Set<string>();
   const fill = (field: string): string => {
     const value = input[field];
     if (typeof value !== "string") {
       const json = JSON.stringify(value) ?? "";
       if (lineOf(json, valueMost) === json) said.add(field);
-      return quoted(json, valueMost);
+      return quote(json, valueMost);
     }
     const isPath = tool?.paths?.includes(field) === true;
     if (isPath) return pathText(call, value, { isHere, names, said: () => said.add(field) });
     const name = names.get(value);
-    if (name !== undefined && field === "roomId") return `the room ${quoted(name)}`;
+    if (name !== undefined && field === "roomId") return `the room ${quote(name)}`;
     if (lineOf(value, valueMost) === value) said.add(field);
-    if (field === "roomId") return value === call.roomId && isHere ? "this room" : `the room ${quoted(value)}`;
-    return quoted(value, valueMost);
+    if (field === "roomId") return value === call.roomId && isHere ? "this room" : `the room ${quote(value)}`;
+    return quote(value, valueMost);
   };
   const text = template.replace(/\{(\w+)(?::([^}]*))?\}/g, (_, field: string, words?: string) => {
     if (words === undefined) return fill(field);
@@ -74,15 +74,15 @@ interface PathReader extends WordingPlace {
 
 function pathText({ agent, roomId }: Call, written: string, { isHere, names = new Map(), said }: PathReader): string {
   const file = fileOf(written);
-  if (file === undefined) return quoted(written, valueMost);
+  if (file === undefined) return quote(written, valueMost);
   const name = names.get(rootOf(file));
   const [, , ...below] = file.path.split("/");
-  if (name !== undefined && below.length === 0) return `all files of the room ${quoted(name)}`;
-  if (name !== undefined) return `${quoted(below.join("/"), valueMost)} of the room ${quoted(name)}`;
+  if (name !== undefined && below.length === 0) return `all files of the room ${quote(name)}`;
+  if (name !== undefined) return `${quote(below.join("/"), valueMost)} of the room ${quote(name)}`;
   const whole = formatPath(file);
-  const shown = isHere ? shownIn(folderHere(agent, roomId), file) : whole;
+  const shown = isHere ? shortenPath(folderHere(agent, roomId), file) : whole;
   if (whole === written && lineOf(whole, valueMost) === whole) said();
-  return shown === "." ? `all files of ${roomId === HOME ? "my own" : "this room"}` : quoted(shown, valueMost);
+  return shown === "." ? `all files of ${roomId === HOME ? "my own" : "this room"}` : quote(shown, valueMost);
 }
 
 /** Undefined for what is no path: it is refused when it is used. */

@@ -11,7 +11,7 @@ const contentOf = ({ children }: Element): string =>
   typeof children === "string" ? children : children.map(contentOf).join("\n");
 
 /** An element with each text blanked that repeats redacted words; the element itself where none does. */
-export function blankedElement(element: Element, repeats: Repeats): Element {
+export function blankElement(element: Element, repeats: Repeats): Element {
   const attributes = Object.entries(element.attributes).map(([name, value]) =>
     typeof value === "string" && !names.has(name) && repeats.in(value) ? [name, blank] : [name, value],
   );
@@ -24,7 +24,7 @@ export function blankedElement(element: Element, repeats: Repeats): Element {
 /** Blanks children; several may repeat together what none repeats alone. */
 function blankedChildren(children: Element["children"], repeats: Repeats): Element["children"] {
   if (typeof children === "string") return blank;
-  const blanked = children.map((child) => blankedElement(child, repeats));
+  const blanked = children.map((child) => blankElement(child, repeats));
   return repeats.in(blanked.map(contentOf).join("\n")) ? blank : blanked;
 }
 
@@ -32,13 +32,13 @@ function blankedChildren(children: Element["children"], repeats: Repeats): Eleme
 function blankedText(text: string, repeats: Repeats): string {
   if (text.startsWith("<")) {
     const element = tryTo(() => parse(text));
-    const blanked = element && blankedElement(element, repeats);
+    const blanked = element && blankElement(element, repeats);
     if (blanked && blanked !== element) return render(blanked);
     if (element) return text;
   }
   if (/^[[{]/.test(text)) {
     const value = tryTo(() => JSON.parse(text) as Json);
-    const blanked = value === undefined ? undefined : blankedJson(value, repeats);
+    const blanked = value === undefined ? undefined : blankJson(value, repeats);
     if (blanked !== undefined && blanked !== value) return JSON.stringify(blanked);
     if (value !== undefined) return text;
   }
@@ -46,11 +46,11 @@ function blankedText(text: string, repeats: Repeats): string {
 }
 
 /** A JSON value with each text blanked that repeats redacted words; the value itself where none does. */
-export function blankedJson(value: Json, repeats: Repeats): Json {
+export function blankJson(value: Json, repeats: Repeats): Json {
   if (typeof value === "string") return blankedText(value, repeats);
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value) as [string, Json][];
-  const blanked = entries.map(([name, inner]) => [name, blankedJson(inner, repeats)] as const);
+  const blanked = entries.map(([name, inner]) => [name, blankJson(inner, repeats)] as const);
   const items = blanked.map(([, inner]) => inner);
   if (Array.isArray(value) && repeats.in(items.filter((item) => typeof item === "string").join("\n")))
     return items.map((item) => (typeof item === "string" ? blank : item));

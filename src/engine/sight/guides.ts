@@ -31,7 +31,7 @@ export class Guides {
     this.#subAgents = subAgents;
   }
 
-  /** Where guides and sub-agents are looked for that are not shipped. */
+  /** Folders of guides and sub-agents that are not shipped. */
   folders(agent: AgentName): { share: string; path: string }[] {
     return [{ share: "system", path: folder }, subAgentsFolder, { share: "agents", path: `/${agent}${folder}` }];
   }

@@ -9,7 +9,7 @@ import { timelineEntry } from "./timeline.ts";
 const maximizedHeight = 200;
 
 /** Returns the rooms with their histories as they were scrolled: one statement for each that was. */
-export const scrolledHistories = (
+export const scrollHistories = (
   past: Past,
   seat: Seat,
   rooms: readonly RoomView[],

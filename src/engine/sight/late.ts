@@ -17,7 +17,7 @@ interface Late {
  * Lines are added to a log in the order of their arrival. So it ends before the first new event that the agent has not
  * seen, and what has arrived since then, in whatever room, is shown behind it until the next turn.
  */
-export function lateIn(events: readonly SeenEvent[], { views, seenBefore }: RoomViews, here: RoomId): Late {
+export function findLate(events: readonly SeenEvent[], { views, seenBefore }: RoomViews, here: RoomId): Late {
   const fresh = new Set(views.find(({ roomId }) => roomId === here)?.newEvents.map(({ eventId }) => eventId));
   const times = events
     .filter(({ eventId, position }) => fresh.has(eventId) && position > seenBefore)

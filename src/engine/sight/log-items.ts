@@ -7,7 +7,7 @@ import { leanEntry } from "../../base/prompt/lean.ts";
 import { beginning } from "../../base/prompt/measure.ts";
 import type { LogEntry } from "../../base/prompt/types.ts";
 import type { EntryRow, SeenEvent } from "../../domain/tables/sight.ts";
-import { type LogItem, saidIn } from "./log.ts";
+import { findSaid, type LogItem } from "./log.ts";
 import { timelineEntry } from "./timeline.ts";
 
 interface Reading {
@@ -19,7 +19,7 @@ interface Reading {
   readonly open: ReadonlySet<RoomId>;
   /** Events that stand as new in this turn: they come to the log with the next. */
   readonly fresh: ReadonlySet<EventId>;
-  /** What has arrived since then comes to the log later: behind the new events. */
+  /** Items that have arrived since then come to the log later: behind the new events. */
   readonly until: Date | undefined;
 }
 
@@ -35,7 +35,7 @@ export function logItems(
 ): LogItem[] {
   const { fresh, open, until } = reading;
   const isPast = (at: Date): boolean => until === undefined || at.getTime() < until.getTime();
-  const said = saidIn(thoughts, open);
+  const said = findSaid(thoughts, open);
   const [ids, words] = [new Set(said.map(({ id }) => id)), new Set(said.map(({ text }) => text.trim()))];
   const isSaid = ({ name, attributes, children }: Element): boolean =>
     name === "thought"
@@ -85,7 +85,7 @@ const commandLine = memoEach((entry: LogEntry, prefix: string): LogEntry => {
   return isCommand ? firstLine(entry) : entry;
 });
 
-/** What a call has sent stands in the call: of its result, that it was sent. */
+/** Leaves of a sent result only that it was sent: the text stands in the call. */
 const leanResult = (whole: Element): Element => {
   const [result] = typeof whole.children === "string" ? [] : whole.children;
   const [sent] = result === undefined || typeof result.children === "string" ? [] : result.children;

@@ -48,7 +48,7 @@ export function advance(
   return { log: viewOf(shown(items, next, logging), next, logging), next };
 }
 
-/** What is in the log, in its order. */
+/** Items that the log shows, in its order. */
 const shown = (items: readonly LogItem[], { from, brief = 0 }: LogState, { charsMax }: Logging): LogItem[] =>
   items
     .filter(({ entry, position }) => position > (from[entry.source] ?? Number.NEGATIVE_INFINITY))
@@ -98,8 +98,8 @@ const sizeOf = (items: readonly LogItem[], state: LogState, logging: Logging): n
 };
 
 /**
- * Where the log begins in each source. Of a source that was never shown, what is older than was read stays out for good;
- * of one that has come to hold as much as is read, the older half: otherwise the log would begin elsewhere each time.
+ * Fixes where the log begins in each source, so that it does not begin elsewhere each time. Entries older than the first
+ * that was read of a new source stay out for good; so does the older half of a source that fills all that is read.
  */
 const withBeginnings = (state: LogState, items: readonly LogItem[], { full }: Logging): LogState => {
   const from = { ...state.from };
@@ -161,7 +161,7 @@ export interface SaidCall {
 }
 
 /** Calls by which the agent has said something in one of the rooms: what was said stands there already. */
-export const saidIn = (entries: readonly Element[], rooms: ReadonlySet<string>): SaidCall[] =>
+export const findSaid = (entries: readonly Element[], rooms: ReadonlySet<string>): SaidCall[] =>
   entries.flatMap((entry) => {
     const sent = entry.name === "functionResult" ? sentIn(entry, rooms) : undefined;
     return sent ? [{ id: entry.attributes.id, text: typeof sent.children === "string" ? sent.children : "" }] : [];

@@ -7,7 +7,7 @@ export interface CarriedMedia {
   readonly images: readonly {
     readonly eventId: EventId;
     readonly path: string;
-    /** It came with what the agent has not seen before, or something of that answers to it. */
+    /** True if it came with something that the agent has not seen before, or that such a message answers. */
     readonly fresh: boolean;
   }[];
   /** Events of this turn whose files are still being fetched. */

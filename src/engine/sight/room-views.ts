@@ -13,7 +13,7 @@ interface Looking {
   /** Events that the turn has taken. */
   readonly taken: readonly EventId[];
   readonly admins: readonly UserId[];
-  /** Those whose names for themselves are shown; of others the ids are. */
+  /** Users who are shown by the names that they chose; others are shown by their ids. */
   readonly trusted: ReadonlySet<UserId>;
 }
 

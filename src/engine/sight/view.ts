@@ -11,33 +11,33 @@ import type { World } from "../../base/prompt/types.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { type Desks, seatOf } from "../../domain/desk/desk.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
-import { findUntrusted, quotedIn, speakersIn, type Trust, trustedAmong } from "../../domain/rights/trust.ts";
+import { findQuoted, findTrusted, findUntrusted, speakersIn, type Trust } from "../../domain/rights/trust.ts";
 import type { StoredEvent } from "../../domain/tables/events.ts";
 import { type EntryRow, type Seen, Sights } from "../../domain/tables/sight.ts";
 import type { LogState } from "../../domain/tables/steps.ts";
 import { type Surroundings, surroundings } from "../../domain/tables/surroundings.ts";
 import type { TakenWake, Turn } from "../../domain/tables/turns.ts";
 import { modeIn } from "../operations/gate.ts";
-import { blankedElement } from "./blanked.ts";
+import { blankElement } from "./blanked.ts";
 import type { Guides } from "./guides.ts";
-import { scrolledHistories } from "./histories.ts";
-import { lateIn, withLate } from "./late.ts";
+import { scrollHistories } from "./histories.ts";
+import { findLate, withLate } from "./late.ts";
 import { advance, emptyLog } from "./log.ts";
 import { logItems } from "./log-items.ts";
 import { type CarriedMedia, mediaOf } from "./media.ts";
 import { nameGiversOf, roomViews } from "./room-views.ts";
 
-/** Rooms that are shown; the number of those beyond is said. */
+/** Limit of rooms that are shown; of the others only the number is told. */
 const roomsShown = 10;
 const shownPerRoom = 60;
-/** A log is cut by its characters: this many events, or entries, do not fit into a usual one. */
+/** Limit of events, or entries, that are read for a log: more than its characters usually hold. */
 const loggedMost = 1_000;
-/** Events of a room that a conversation has not been shown before. */
+/** Limit of a room's events that are new to a conversation. */
 const loggedAtFirst = 200;
 const membersShown = 50;
 const ephemerisShown = 50;
 
-/** World that a step shows, and what that means for walls and for the next turn. */
+/** World that a step shows, and the facts that walls and the next turn need. */
 export interface Sight {
   readonly world: World;
   readonly sources: readonly RoomId[];
@@ -52,7 +52,7 @@ export interface Sight {
   /** See `Seen`. */
   readonly emptied: boolean;
   readonly changes: number;
-  /** To be remembered for the conversation's next render. */
+  /** State of the log for the conversation's next render. */
   readonly log: LogState | undefined;
 }
 
@@ -79,7 +79,7 @@ export class View {
   readonly #trust: Trust;
   /** Names the model with which an agent thinks. */
   readonly modelOf: (agent: Agent) => string;
-  /** Before this, an agent without `reloadEphemeris` remembers nothing. */
+  /** Start of the process: an agent without `reloadEphemeris` remembers nothing from before. */
   readonly #startedAt: Date;
 
   constructor(
@@ -109,14 +109,14 @@ export class View {
     this.#startedAt = options.clock.now();
   }
 
-  /** Where an agent works, and for whom, with what of that is untrusted text. */
+  /** Reads where an agent works, and for whom, with its untrusted texts. */
   async surroundings(
     agent: Agent,
     roomId: RoomId,
     userIds: readonly UserId[],
   ): Promise<Surroundings & { readonly taint: readonly string[] }> {
     const { people, ...room } = await surroundings(this.#database, roomId, userIds);
-    const trusted = await trustedAmong(userIds, agent, this.#trust);
+    const trusted = await findTrusted(userIds, agent, this.#trust);
     return {
       ...room,
       people: people.map((person) => (trusted.has(person.userId) ? person : { ...person, displayName: null })),
@@ -152,7 +152,7 @@ export class View {
       here: turn.roomId,
       taken,
       admins: this.#rights.admins,
-      trusted: await trustedAmong(nameGiversOf(seen, agent.userId), agent, this.#trust),
+      trusted: await findTrusted(nameGiversOf(seen, agent.userId), agent, this.#trust),
     });
     const isNew = ({ sender, position, eventId }: StoredEvent) =>
       sender !== agent.userId && (position > rooms.seenBefore || taken.includes(eventId));
@@ -162,11 +162,11 @@ export class View {
       { entries, todos, ephemeris: logged ? elements : elements.map(plainThought) },
       seen.redacted,
     );
-    const histories = await scrolledHistories(this.#desks.past, seat, rooms.views, desk.changes);
+    const histories = await scrollHistories(this.#desks.past, seat, rooms.views, desk.changes);
     const speakers = speakersIn([...rooms.views, ...histories]);
     const before = [
       ...seen.rooms.flatMap(({ namedBy }) => namedBy ?? []),
-      ...quotedIn(seen.events, [agent.userId, this.#trust.botUserId]),
+      ...findQuoted(seen.events, [agent.userId, this.#trust.botUserId]),
       ...seen.ownTaint,
       ...[...seen.ephemeris, ...seen.todos].flatMap(({ taint }) => taint),
     ];
@@ -222,7 +222,7 @@ export class View {
       },
     };
     if (!logged) return sight;
-    const late = lateIn(seen.events, rooms, turn.roomId);
+    const late = findLate(seen.events, rooms, turn.roomId);
     const shown = { ...sight.world, rooms: withLate(histories, late, turn.roomId) };
     const items = logItems(seen, made.ephemeris, {
       self: agent.userId,
@@ -246,20 +246,20 @@ export class View {
 }
 
 /**
- * What the turn has made that may repeat words that were redacted since it began; see `blankRepetitions`, which may come
- * only after this look.
+ * Blanks words that were redacted since the turn began in the texts that the turn has made; see `blankRepetitions`, which
+ * may come only after this look.
  */
 function withoutRedacted<
   Made extends Pick<Seen, "todos"> & { readonly entries: readonly Element[]; readonly ephemeris: readonly Element[] },
 >(made: Made, redacted: Seen["redacted"]): Made {
   if (redacted.length === 0) return made;
   const repeats = new Repeats(redacted);
-  const blanked = (elements: readonly Element[]) => elements.map((one) => blankedElement(one, repeats));
+  const blanked = (elements: readonly Element[]) => elements.map((one) => blankElement(one, repeats));
   const todos = made.todos.map((todo) => (repeats.in(todo.name) ? { ...todo, name: blank } : todo));
   return { ...made, entries: blanked(made.entries), ephemeris: blanked(made.ephemeris), todos };
 }
 
-/** Sources of which as much was read as ever is. */
+/** Finds the sources of which the limit was read: they may have older items. */
 const fullSources = ({ events, ephemeris }: Seen): ReadonlySet<RoomId | "ephemeris"> =>
   new Set([
     ...[...Map.groupBy(events, ({ roomId }) => roomId)].flatMap(([roomId, { length }]) =>
@@ -270,7 +270,7 @@ const fullSources = ({ events, ephemeris }: Seen): ReadonlySet<RoomId | "ephemer
 
 const elementOf = memo(({ entry }: EntryRow) => keepRendered(fromStored(entry)));
 
-/** Without the mark that it was said, which only a log needs to know. */
+/** Removes the mark that a text was said: only a log needs it. */
 const plainThought = memo((element: Element): Element => {
   const { roomId: _, sent, ...attributes } = element.attributes;
   return element.name === "thought" && sent ? keepRendered({ ...element, attributes }) : element;

@@ -26,7 +26,7 @@ interface Acting {
   readonly taint: readonly string[];
   /** Steps that are part of it: a sub-agent's. */
   readonly parts?: number;
-  /** It was not said: somebody came meanwhile. */
+  /** True if it was not said, because somebody came meanwhile. */
   readonly unsaid?: boolean;
 }
 
@@ -81,9 +81,9 @@ interface Plan {
   /** Id under which the agent is shown it. */
   readonly id: string;
   readonly parsed: Parsed;
-  /** It may run at once with those beside it. */
+  /** True if it may run at once with those beside it. */
   readonly beside: boolean;
-  /** It does nothing that is not in its outcome, and neither does the next: both can be written at once. */
+  /** True if it does nothing that is not in its outcome, nor does the next: both can be written at once. */
   readonly goesOn: boolean;
 }
 

@@ -54,7 +54,7 @@ export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
   };
 }
 
-/** How an agent's flags have it make its calls; its sub-agents' as well. */
+/** Reminders of how to make calls, by the agent's flags; its sub-agents get them, too. */
 export const callReminders = ({ agentFlags }: AgentSettings): string[] => [
   ...(agentFlags.includes("PreventFunctionCallsWithoutThoughts") ? [thinkBeforeCalling] : []),
   ...(agentFlags.includes("PreventParallelFunctionCalls") ? [oneCallAtATime] : []),

@@ -7,7 +7,7 @@ import type { Origin } from "../operations/origin.ts";
 /** Somebody said something that the turn is about. */
 export const hasEvent = (wakes: readonly TakenWake[]): boolean => wakes.some((wake) => wake.eventId !== null);
 
-/** Those for whom the turn acts; a turn that nobody caused acts for the agent's owner. */
+/** Finds the people for whom the turn acts; a turn that nobody caused acts for the agent's owner. */
 export const requesters = (wakes: readonly TakenWake[], owner: UserId): UserId[] => {
   const people = [...new Set(wakes.map((wake) => wake.requester).filter((person) => person !== null))];
   return people.length > 0 ? people : [owner];

@@ -1,9 +1,9 @@
 import { UserError } from "../../base/lib/errors.ts";
 import type { Conversation, UserId } from "../../base/lib/ids.ts";
 import { ShuttingDown, Stopped } from "./interruption.ts";
-import { keyOf } from "./queue.ts";
+import { conversationKey } from "./queue.ts";
 
-/** How many may be under way in one conversation. */
+/** Limit of commands under way in one conversation. */
 const most = 4;
 
 interface UnderWay {
@@ -24,7 +24,7 @@ export class CommandsUnderWay {
     command: Omit<UnderWay, "controller">,
     work: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
-    const key = keyOf(conversation);
+    const key = conversationKey(conversation);
     const running = this.#running.get(key) ?? new Set();
     if (running.size >= most)
       throw new UserError(`${most} commands are under way here. Wait until one of them has ended, or stop them.`);
@@ -41,7 +41,9 @@ export class CommandsUnderWay {
 
   /** Ends at once those of a conversation that `may` allows. Returns how many that were. */
   stop(conversation: Conversation, by: UserId, may: (requester: UserId) => boolean): number {
-    const meant = [...(this.#running.get(keyOf(conversation)) ?? [])].filter(({ requester }) => may(requester));
+    const meant = [...(this.#running.get(conversationKey(conversation)) ?? [])].filter(({ requester }) =>
+      may(requester),
+    );
     for (const { controller } of meant) controller.abort(new Stopped(`stopped by ${by}`));
     return meant.length;
   }

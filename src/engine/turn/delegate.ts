@@ -12,7 +12,7 @@ import { Exchange } from "./exchange.ts";
 import { addTaint, type Delegation, type Frame, type TurnState } from "./state.ts";
 import { think } from "./think.ts";
 
-/** How many sub-agents may work for each other. */
+/** Limit of sub-agents that work for each other in a row. */
 const depthMost = 3;
 /** Steps of one sub-agent. */
 const stepsMost = 10;

@@ -110,13 +110,13 @@ const charsOf = (messages: readonly ChatMessage[]): number =>
   }, 0);
 
 /** Texts of a message, without its images: who says it, and each of its parts. */
-export const textsOf = (message: ChatMessage): string[] => {
+export const promptTexts = (message: ChatMessage): string[] => {
   const calls = message.role === "assistant" ? message.toolCalls : [];
   return [`[${message.role}]`, message.content, ...calls.map((call) => `${call.name} ${call.arguments}`)];
 };
 
 /** A message as people read it. */
 const asText = (message: ChatMessage): string =>
-  textsOf(message)
+  promptTexts(message)
     .filter((text) => text !== "")
     .join("\n");

@@ -6,7 +6,7 @@ import type { TurnState } from "./state.ts";
 
 /** Images that a model is shown in one step: the newest. */
 const imagesMost = 4;
-/** How long a step waits for files that came with what it shows. */
+/** Longest wait of a step for files that came with the events that it shows. */
 const patienceMs = 10_000;
 const lookEveryMs = 100;
 

@@ -59,7 +59,7 @@ export class Journal {
     return last.result as Result;
   }
 
-  /** How many steps there are so far. */
+  /** Number of steps so far. */
   get length(): number {
     return this.#next;
   }
@@ -69,7 +69,7 @@ export class Journal {
     this.#next += count;
   }
 
-  /** How many steps are part of step `n`, which is about to be finished: all behind it, also those that were not come to again. */
+  /** Counts the steps inside step `n`, which is about to be finished: all behind it, repeated after a restart or not. */
   partsOf(n: number): number {
     this.#next = Math.max(this.#next, ...[...this.#written.keys()].map((written) => written + 1));
     return this.#next - n - 1;
@@ -101,7 +101,7 @@ export class Journal {
     return this.#turns.begin(this.#turn, n, name, operation);
   }
 
-  /** What the steps say from now on answers the turn's room up to this event. */
+  /** Declares that all that the steps say from now on answers the turn's room up to this event. */
   answer(until: EventId | undefined): void {
     this.#answersUntil = until ?? this.#answersUntil;
   }

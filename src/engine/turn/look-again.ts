@@ -7,7 +7,7 @@ import { announce, type TurnState } from "./state.ts";
 /** Record of a new look in the journal. */
 interface Anew {
   readonly at: string;
-  /** How many calls and steps there were before. */
+  /** Number of calls and steps before. */
   readonly calls: number;
   readonly iterations: number;
   /** Names of the functions that were called before. */

@@ -8,7 +8,7 @@ import type { Operation } from "../../domain/tables/operations.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import { Fenced, RequestChanged } from "../../domain/tables/steps.ts";
 import { askPeople, cardOutcome } from "../operations/asking.ts";
-import { carriedBy } from "../operations/carried-files.ts";
+import { findCarriedFiles } from "../operations/carried-files.ts";
 import { type Approved, decideApproved } from "../operations/decide-approved.ts";
 import { type Ended, hashOf, type OperationRequest, toRefused, unknown, withSources } from "../operations/operation.ts";
 import type { Origin } from "../operations/origin.ts";
@@ -34,7 +34,7 @@ export interface Performed {
   readonly operations?: readonly OperationRecord[];
   /** Edit of the card by which people were asked. */
   readonly card?: readonly OutboxDraft[];
-  /** The person who approved it was told of the wall that it goes over. */
+  /** True if the person who approved it was told of the wall that it crosses. */
   readonly crossesWall?: boolean;
 }
 
@@ -44,15 +44,15 @@ interface CallPlace {
   readonly step: TakenStep<unknown>;
   readonly callId: string;
   readonly request: OperationRequest;
-  /** The operation, where people were asked whether it may run. */
+  /** Operation of the call, if people were asked about it. */
   readonly asked?: Operation | undefined;
-  /** Operation that the step had asked for before its input was another. */
+  /** Operation for which this step had asked with a former input. */
   readonly replaced?: Operation | undefined;
 }
 
 /**
- * Brings a model's call through the protocol of operations, from wherever it stands in the journal. What was under way
- * when its process died is not repeated, unless its tool says it may be.
+ * Takes a model's call through the protocol of operations, from the place that it has reached in the journal. A call that
+ * was running when its process died is repeated only if its tool allows that.
  * @throws Parked when people were asked; `Approvals.decide` makes the turn ready, and `decideAsked` goes on here
  */
 export async function perform(call: CallPlace, origin: Origin): Promise<Performed> {
@@ -62,13 +62,13 @@ export async function perform(call: CallPlace, origin: Origin): Promise<Performe
   if (step.state === "started" && !request.tool.repeatable)
     return toPerformed({ ...call, asked: known }, record({ key: known?.key ?? origin.key }, unknown));
 
-  const carried = await carriedBy(request, files, origin);
+  const carried = await findCarriedFiles(request, files, origin);
   const asked = known?.askedBecause == null ? undefined : known;
-  // A call that is not approved needs no new question: nothing lets it through. One that nobody was shown does.
+  // A call that was not approved is refused without another question. A question that nobody saw is asked again.
   const isAsked =
     asked && !isUnseen(asked) && (asked.decision !== "approved" || asked.inputHash === hashOf(request, carried));
   const place = isAsked ? { ...call, asked } : { ...call, replaced: asked };
-  // An open todo was checked before the operation began; by now it may be done.
+  // The todo was open when the operation began; by now it may be done.
   const checked = step.state === undefined ? request : { ...request, todo: undefined };
   const decided = isAsked
     ? await decideAsked(state, checked, { ...origin, ...(request.tool.carries && { approved: carried }) }, asked)
@@ -77,7 +77,7 @@ export async function perform(call: CallPlace, origin: Origin): Promise<Performe
   return toPerformed(place, recorded, decided.decision === "run" && decided.crossesWall === true);
 }
 
-/** The room in which it was to be asked has become encrypted before; see `Delivery`. */
+/** True if nobody saw the question: its room had become encrypted before; see `Delivery`. */
 const isUnseen = ({ cardKey, decision, state }: Operation): boolean =>
   state === "asked" && decision === null && cardKey === null;
 
@@ -144,7 +144,7 @@ const ledgerOf = (place: CallPlace, carried: readonly Stamp[]): Ledger => ({
 
 const isStopped = (thrown: unknown): thrown is Error => thrown instanceof Stopped || thrown instanceof SomebodyCame;
 
-/** Text for the agent about a call in whose middle its turn ended. */
+/** Text for the agent about a call during which its turn ended. */
 const brokenOff = (thrown: unknown): string =>
   isStopped(thrown) ? interruptionText(thrown.message) : `It broke off, and so did the turn. ${partly}`;
 
@@ -193,7 +193,7 @@ function toPerformed(place: CallPlace, { ended, record }: Recorded, crossesWall 
   };
 }
 
-/** Ends the question that was asked for another input. */
+/** Ends the question about a former input. */
 function replacing({ replaced, state }: CallPlace): Required<Pick<Performed, "operations" | "card">> {
   if (!replaced) return { operations: [], card: [] };
   const error = isUnseen(replaced) ? "it is asked elsewhere" : "what it was asked for is something else now";

@@ -5,13 +5,13 @@ import type { Log } from "../../base/lib/log.ts";
 
 /** Time after which work that was left undone is tried again. */
 const againAfterMs = 1_000;
-/** How long is waited at the end for what runs. */
+/** Longest wait, at the end, for turns that still run. */
 const graceMs = 10_000;
 
 /** Does what there is to do in a conversation; one for which it does not return true comes again. */
 export type Handler = (conversation: Conversation) => Promise<boolean>;
 
-export const keyOf = ({ agent, roomId }: Conversation): string => `${agent}|${roomId}`;
+export const conversationKey = ({ agent, roomId }: Conversation): string => `${agent}|${roomId}`;
 
 /**
  * The conversations that this process has work for: each runs once at a time, and once more where it came again
@@ -30,7 +30,7 @@ export class TurnQueue {
     this.#log = log;
   }
 
-  /** How many more conversations could run now. */
+  /** Number of further conversations that could run now. */
   get room(): number {
     return Math.max(0, this.#concurrency - this.#running.size);
   }
@@ -54,7 +54,7 @@ export class TurnQueue {
 
   /** Returns false where it waits for others to end first; for what runs in its own conversation it always waits. */
   send(conversation: Conversation): boolean {
-    const key = keyOf(conversation);
+    const key = conversationKey(conversation);
     if (!this.#waiting.has(key)) this.#waiting.set(key, conversation);
     this.#look();
     return this.#running.has(key);

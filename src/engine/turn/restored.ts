@@ -14,5 +14,5 @@ export async function wasAnswered(
 ): Promise<boolean> {
   if (turn.roomId === HOME) return false;
   await readMissed(userId, turn.roomId);
-  return turns.wasAnswered(turn, userId);
+  return turns.hasUnknownAnswer(turn, userId);
 }

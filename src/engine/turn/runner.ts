@@ -16,7 +16,7 @@ import { cardOutcome } from "../operations/asking.ts";
 import { hasEvent, threadOf } from "./cause.ts";
 import { interruptionText, Parked, ShuttingDown, Stopped } from "./interruption.ts";
 import type { Mind } from "./mind.ts";
-import { keyOf } from "./queue.ts";
+import { conversationKey } from "./queue.ts";
 import { wasAnswered } from "./restored.ts";
 import { keyInTurn } from "./state.ts";
 import { workTurn } from "./turn.ts";
@@ -34,7 +34,7 @@ export class TurnRunner {
   >();
   #closing = false;
 
-  /** `onWaiting` hears of conversations that could not be worked on before and can be now. */
+  /** `onWaiting` is told of conversations that had to wait and can be worked on now. */
   constructor(mind: Mind, notifier: Notifier, onWaiting: (conversations: readonly Conversation[]) => void) {
     this.#mind = mind;
     this.#notifier = notifier;
@@ -47,8 +47,8 @@ export class TurnRunner {
   }
 
   /**
-   * Does what there is to do in a conversation: at most one turn. Returns whether that is done: a process that ends
-   * leaves it to another, and one whose database is unwell tries it again. Never throws for what one turn meets.
+   * Works on a conversation: at most one turn. Returns false if the work is not done: a process that ends leaves it to
+   * another, and one whose database has trouble tries it again. Errors of a turn are never thrown.
    */
   async run(conversation: Conversation): Promise<boolean> {
     const { directory, turns } = this.#mind;
@@ -62,7 +62,7 @@ export class TurnRunner {
     if (this.#closing) return false;
     const controller = new AbortController();
     const { promise: ended, resolve } = Promise.withResolvers<void>();
-    this.#running.set(keyOf(conversation), { turn, controller, ended });
+    this.#running.set(conversationKey(conversation), { turn, controller, ended });
     const hideWork = this.#mind.showWork(agent, conversation.roomId);
     const started = this.#mind.clock.monotonic();
     let outcome: TurnOutcome = "left";
@@ -75,14 +75,14 @@ export class TurnRunner {
       about(subject, () => this.#mind.log.debug({ outcome, milliseconds }, "the turn is over"));
       this.#mind.onTurnEnded(outcome, milliseconds);
       hideWork();
-      this.#running.delete(keyOf(conversation));
+      this.#running.delete(conversationKey(conversation));
       resolve();
     }
   }
 
   /**
-   * Ends at once what the conversation is working on, wherever it runs, and what it waits for; with `which`, these of its
-   * turns. Returns those that were ended.
+   * Ends at once the conversation's turns, running in any process or waiting; with `which`, only these. Returns the ended
+   * turns.
    */
   async stop(conversation: Conversation, by: string, which = (_turn: OpenTurn) => true): Promise<OpenTurn[]> {
     const { clock, operations, onOutbox, turns } = this.#mind;
@@ -101,16 +101,16 @@ export class TurnRunner {
       await turns.close(turn, "cancelled", why, { outbox, ephemeris: [end, ...results] });
       onOutbox(outbox.map((draft) => draft.roomId));
       if (turn.state !== "running") continue;
-      this.#abort(keyOf(conversation));
-      this.#notifier.tell("stop", [keyOf(conversation)]);
+      this.#abort(conversationKey(conversation));
+      this.#notifier.tell("stop", [conversationKey(conversation)]);
     }
     return meant;
   }
 
   /**
-   * Stops turns for a person's command or reaction, and what people's commands have the agent do. Those for whom it is
-   * done may stop it, and those who may operate. Returns false if there was nothing.
-   * @throws UserError where there is something, and the person may stop nothing of it
+   * Stops turns, and operations of people's commands, because a person wants it. The people for whom they run may do so,
+   * and everybody with the right to operate. Returns false if nothing was running.
+   * @throws UserError if something runs, and the person may stop none of it
    */
   async stopFor(conversation: Conversation, { userId, level }: { userId: UserId; level: Level }): Promise<boolean> {
     const left: (readonly UserId[])[] = [];
@@ -127,7 +127,7 @@ export class TurnRunner {
     throw new UserError(`This is done for ${others}. To stop it you need the right to operate; you have: ${level}.`);
   }
 
-  /** Lets running turns end by themselves for `graceMs`, then leaves them to whoever comes next. */
+  /** Waits `graceMs` for running turns to end by themselves, then leaves them to the next process. */
   async close(graceMs: number): Promise<void> {
     this.#closing = true;
     const ended = Promise.all([...this.#running.values()].map((running) => running.ended));
@@ -138,7 +138,7 @@ export class TurnRunner {
     await ended;
   }
 
-  /** Tells the process that works in the conversation of what came there: its turn may end without having seen it. */
+  /** Tells the process that works in the conversation of new events: its turn might end without having seen them. */
   async #pass(conversation: Conversation): Promise<boolean> {
     const open = await this.#mind.turns.open(conversation);
     const running = open.find(({ state }) => state === "running");
@@ -150,7 +150,7 @@ export class TurnRunner {
     this.#running.get(key)?.controller.abort(new Stopped("the turn was stopped"));
   }
 
-  /** Stops of another process; where word may have been missed, the rows tell. */
+  /** Obeys stops from other processes; the rows show those of which the message was lost. */
   async #hearOfStops(keys: readonly string[] | undefined): Promise<void> {
     if (keys) return keys.forEach((key) => void this.#abort(key));
     for (const [key, { turn }] of this.#running) {
@@ -207,7 +207,7 @@ export class TurnRunner {
     this.#onWaiting(await this.#mind.turns.findWaiting(agent.name));
   }
 
-  /** A bug is told each time, trouble with the model once an hour. */
+  /** Tells those who run the bridge: of each bug, and of trouble with the model once an hour. */
   #tellOperators(agent: Agent, turn: Turn, error: unknown): void {
     const { clock, tellOperators } = this.#mind;
     const what = `Turn ${turn.number} of ${agent.userId} failed`;
@@ -219,7 +219,7 @@ export class TurnRunner {
     }
   }
 
-  /** One short notice to those who asked; what went wrong is the operator's business. */
+  /** Writes one short notice to the people who asked; only the operator gets the details. */
   async #apology(agent: Agent, turn: Turn, error: unknown): Promise<OutboxDraft[]> {
     const wakes = await this.#mind.turns.absorb(turn, { more: false });
     if (!hasEvent(wakes) || turn.roomId === HOME) return [];

@@ -10,7 +10,7 @@ export interface Lane {
   readonly reached: Promise<void>;
 }
 
-/** What is done with each item: all begin at once, and are finished one after the other. */
+/** Work on each item: all begin at once, and are finished one after the other. */
 interface Work<Item, Begun> {
   readonly begin: (item: Item, lane: Lane) => Promise<Begun>;
   readonly finish: (item: Item, begun: Begun) => Promise<void>;

@@ -1,6 +1,6 @@
 import { HOME } from "../../base/lib/ids.ts";
 import { isDirect } from "../../domain/agents/attention.ts";
-import { silencedIn } from "../../domain/speech/speaking.ts";
+import { findObstacle } from "../../domain/speech/speaking.ts";
 import { utter } from "../../domain/speech/utter.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { TakenWake } from "../../domain/tables/turns.ts";
@@ -17,7 +17,7 @@ export async function confessSilence(state: TurnState, wakes: readonly TakenWake
   const { agent, frame, mind, turn } = state;
   const { roomId } = turn;
   mind.log.warn({ model: frame.choice.model }, "the model answered nothing, twice");
-  if (roomId === HOME || (await silencedIn(roomId, agent, mind.rooms))) return [];
+  if (roomId === HOME || (await findObstacle(roomId, agent, mind.rooms))) return [];
   const room = await mind.rooms.context(roomId);
   const agentsHere = room.agents.filter(({ membership }) => membership === "join").length;
   if (!isDirect(agent, room, agentsHere)) return [];

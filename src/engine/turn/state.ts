@@ -18,11 +18,11 @@ interface Look {
   readonly seen?: number;
   /** The humans for whom it is rendered. */
   readonly audience?: readonly UserId[];
-  /** How the conversation's log is to be shown from now on. */
+  /** State of the conversation's log from now on. */
   readonly log?: LogState | undefined;
 }
 
-/** Who thinks in a turn: the agent itself, or a sub-agent that it has delegated to. */
+/** Thinker of a turn: the agent itself, or a sub-agent that it has delegated to. */
 export interface Frame {
   /** The names of the sub-agents, from the outermost: `planner/clerk`. Undefined is the agent itself. */
   readonly subAgent: string | undefined;
@@ -64,7 +64,7 @@ export interface TurnState {
   readonly turn: Turn;
   readonly journal: Journal;
   readonly signal: AbortSignal;
-  /** Who thinks now. */
+  /** Frame of the thinker now. */
   frame: Frame;
   /** See `delegate.ts`. */
   readonly delegate: (state: TurnState, delegation: Delegation, wakes: readonly TakenWake[]) => Promise<ToolOutcome>;
@@ -72,7 +72,7 @@ export interface TurnState {
   sources: readonly RoomId[];
   /** The humans who were there at every look; null before the first. */
   audience: readonly UserId[] | null;
-  /** How often the messages that the turn works on had changed when the agent looked last; see `Seen`. */
+  /** Number of changes to the messages that the turn works on, when the agent looked last; see `Seen`. */
   changes: number | undefined;
   /** Untrusted texts among that: user ids, and paths of files; some of them, where there are many. */
   taint: readonly string[];
@@ -88,7 +88,7 @@ export interface TurnState {
   readonly images: Map<EventId, ShownImage | undefined>;
   /** The agent was told that nobody has heard it. */
   reminded: boolean;
-  /** It was told so because its model had answered nothing at all. */
+  /** True if it was told so because its model had answered nothing at all. */
   wordless: boolean;
 }
 

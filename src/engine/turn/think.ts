@@ -5,13 +5,13 @@ import type { Element } from "../../base/lmml/element.ts";
 import { functionCall, thought } from "../../base/prompt/ephemeris.ts";
 import { toStored } from "../../base/prompt/stored.ts";
 import type { Draft } from "../../domain/speech/draft.ts";
-import { silencedIn } from "../../domain/speech/speaking.ts";
+import { findObstacle } from "../../domain/speech/speaking.ts";
 import { utter } from "../../domain/speech/utter.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { TakenWake } from "../../domain/tables/turns.ts";
 import { parametersOf } from "../operations/operation.ts";
 import { hasEvent, requesters, threadOf } from "./cause.ts";
-import { textsOf } from "./exchange.ts";
+import { promptTexts } from "./exchange.ts";
 import { ShuttingDown, SomebodyCame } from "./interruption.ts";
 import { confessSilence } from "./silence.ts";
 import { announce, callId, keyOfStep, type TurnState } from "./state.ts";
@@ -35,7 +35,7 @@ export interface Thinking {
   readonly ends: boolean;
   /** See `TurnState`. */
   readonly changes?: number | undefined;
-  /** It was not said: somebody came meanwhile. */
+  /** True if it was not said, because somebody came meanwhile. */
   readonly unsaid?: boolean;
 }
 
@@ -61,7 +61,7 @@ export async function think(
   const { prompt, seen, log: shownLog, audience } = await frame.look(state, step.n, wakes);
   const tools = toolbox.offer(agent, frame.tools);
   const conversation = digest("session", turn.agent, turn.roomId, ...(own ? [] : [frame.subAgent ?? ""]));
-  const sent = mind.prefixes.measure(conversation, [tools.text, ...prompt.messages.flatMap(textsOf)]);
+  const sent = mind.prefixes.measure(conversation, [tools.text, ...prompt.messages.flatMap(promptTexts)]);
   const shown = renders.keepSoon({
     turnId: turn.id,
     n: step.n,
@@ -200,7 +200,7 @@ const speak = async (
 ): Promise<OutboxDraft[]> => {
   const { agent, mind, turn } = state;
   if (text === "" || turn.roomId === HOME) return [];
-  if (await silencedIn(turn.roomId, agent, mind.rooms)) return [];
+  if (await findObstacle(turn.roomId, agent, mind.rooms)) return [];
   return utter({
     sender: agent.userId,
     roomId: turn.roomId,

@@ -7,9 +7,10 @@ import type { Sight } from "../sight/view.ts";
 import { Exchange, type StepPrompt } from "./exchange.ts";
 
 /**
- * What the steps of one turn are sent. In the layout `cacheable` they are appended to the render of the first; there is
- * a new render where that cannot be: something in it was redacted, a message that the turn works on was edited, other
- * people are in the room, a wall has closed, or no more fits. In the layout `seed` every step has its own.
+ * Messages that the steps of one turn send to the model. In the layout `cacheable` each step is appended to the render of
+ * the first. A new render replaces them when that is impossible: something in it was redacted, a message that the turn
+ * works on was edited, other people are in the room, a wall has closed, or no more fits. In the layout `seed` every step
+ * has its own render.
  */
 export class Thread extends Exchange {
   readonly #settings: AgentSettings;

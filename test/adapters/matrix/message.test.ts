@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  addressedByName,
   agentName,
   editTarget,
+  isAddressedByName,
   type Message,
   readMessage,
 } from "../../../src/adapters/matrix/message.ts";
@@ -232,7 +232,7 @@ describe("a name at the start", () => {
     "Dr. Mu\u0308ller hi",
     "\u5C0F\u660E\uFF0C\u4F60\u597D",
   ])("speaks to its bearer: %j", (body) => {
-    expect(addressedByName(body, names)).toBe(true);
+    expect(isAddressedByName(body, names)).toBe(true);
   });
 
   it.each([
@@ -252,24 +252,24 @@ describe("a name at the start", () => {
     "> helper hi",
     "\u5C0F\u660E\u5B50",
   ])("does not speak to anybody else: %j", (body) => {
-    expect(addressedByName(body, names)).toBe(false);
+    expect(isAddressedByName(body, names)).toBe(false);
   });
 
   it("is none when it is empty or hides characters", () => {
     for (const name of ["", " ", "\u200B", "hel\u200Bper", "\u202Ehelper", "help\u0000er"]) {
-      expect(addressedByName(`${name} hi`, [name]), JSON.stringify(name)).toBe(false);
-      expect(addressedByName("hi", [name])).toBe(false);
+      expect(isAddressedByName(`${name} hi`, [name]), JSON.stringify(name)).toBe(false);
+      expect(isAddressedByName("hi", [name])).toBe(false);
     }
   });
 
   it("may hold any character without becoming a pattern", () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.string(), (name, body) => {
-        const addressed = addressedByName(body, [name]);
+        const addressed = isAddressedByName(body, [name]);
         if (addressed) expect(body.toLowerCase()).toContain(name.trim().toLowerCase());
       }),
     );
-    expect(addressedByName("aaa", [".*"])).toBe(false);
+    expect(isAddressedByName("aaa", [".*"])).toBe(false);
   });
 });
 

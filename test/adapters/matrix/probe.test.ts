@@ -34,10 +34,10 @@ it("hears a ping with another token", async () => {
 
 it("tells its ping from that of another bridge", async () => {
   await ping(withId("of another"));
-  expect([listener.heard(mine), listener.heardOthers(mine)]).toEqual(["nothing", true]);
+  expect([listener.heard(mine), listener.hasHeardOthers(mine)]).toEqual(["nothing", true]);
 });
 
 it("does not take another check for another bridge", async () => {
   await ping(withId(newPingOfCheck()));
-  expect(listener.heardOthers(mine)).toBe(false);
+  expect(listener.hasHeardOthers(mine)).toBe(false);
 });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { reactionContent, readReaction } from "../../../src/adapters/matrix/reaction.ts";
-import { relatingTo } from "../../../src/adapters/matrix/relation.ts";
+import { withTarget } from "../../../src/adapters/matrix/relation.ts";
 import type { EventId } from "../../../src/base/lib/ids.ts";
 
 it("a reaction is read as it is written", () => {
@@ -22,7 +22,7 @@ it.each([
 
 it("a reaction finds its event later without losing its sign", () => {
   const without = { "m.relates_to": { rel_type: "m.annotation", key: "👍" }, more: 1 };
-  const found = relatingTo(without, "$event" as EventId);
+  const found = withTarget(without, "$event" as EventId);
   expect(readReaction(found)).toEqual({ target: "$event", key: "👍" });
   expect(found).toMatchObject({ more: 1 });
 });

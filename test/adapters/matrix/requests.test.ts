@@ -89,7 +89,7 @@ describe("an answer of the homeserver that never ends", () => {
 
   it("is no answer by which a homeserver is alive", { timeout: 15_000 }, async () => {
     answer = flood;
-    expect(await client.alive()).toBe(false);
+    expect(await client.isAlive()).toBe(false);
   });
 });
 

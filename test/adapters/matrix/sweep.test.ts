@@ -6,7 +6,7 @@ import type { RoomId, UserId } from "../../../src/base/lib/ids.ts";
 const agent = "@agent_helper:example.org" as UserId;
 const room = "!room:example.org";
 
-/** What is read of this answer to a sync. */
+/** Reads this answer to a sync. */
 const readFrom = (answer: unknown) =>
   readMissed({ sync: async () => answer as Record<string, unknown> }, agent, "since");
 

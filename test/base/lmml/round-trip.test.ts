@@ -58,7 +58,7 @@ const slots: Record<string, (text: string) => Element> = {
 
 const shownValue = (value: AttributeValue): AttributeValue => (value === true ? true : visible(String(value)));
 
-/** What an agent is to be shown of a tree: all strings visible, nothing else different; `raw` is looked at apart. */
+/** Tree as an agent is to be shown it: all strings visible, nothing else different; `raw` is looked at apart. */
 const shown = ({ name, attributes, children }: Element): Element => ({
   name,
   attributes: Object.fromEntries(

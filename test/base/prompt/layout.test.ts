@@ -54,7 +54,7 @@ const outlineOfRoom = (room: RoomView): Outline =>
         ["roomFooter"],
       ];
 
-/** What has to be in the user message when nothing is cut, told from the world alone. */
+/** Outline of the user message when nothing is cut, made from the world alone. */
 const expectedOutline = (world: World): Outline => [
   "chatInterface",
   ["agentParameters"],

@@ -12,7 +12,7 @@ const text = fc.oneof(
     .array(fc.constantFrom("a", "word", "\n", "\r\n", "\r", "\n\n", "🙂", ""), { maxLength: 60 })
     .map((parts) => parts.join("")),
 );
-/** The same lines as `lineStarts` finds, told in another way. */
+/** Splits into lines as `lineStarts` does, in another way. */
 const linesOf = (whole: string): string[] => whole.match(/[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$/g) ?? [];
 const viewport = fc.record({ top: fc.integer({ min: -50, max: 100 }), height: fc.integer({ min: -5, max: 40 }) });
 

@@ -10,7 +10,7 @@ import {
   nameOf,
   parsePath,
   rootOf,
-  shownIn,
+  shortenPath,
 } from "../../../src/domain/files/path.ts";
 import { hostileText } from "../../support/hostile-text.ts";
 
@@ -109,7 +109,7 @@ describe("a path", () => {
 
   it("is shown as it may be written", () => {
     const here = folderHere("helper", "!a:b" as RoomId);
-    const short = (path: string) => shownIn(here, parsePath(path));
+    const short = (path: string) => shortenPath(here, parsePath(path));
     expect(short("rooms:/!a:b/old/notes.md")).toBe("old/notes.md");
     expect(short("rooms:/!a:b")).toBe(".");
     for (const path of ["rooms:/!a:bc/a.md", "rooms:/!a:b/rooms/a.md", "rooms:/!a:b/12:30.md", "agents:/helper/a.md"])

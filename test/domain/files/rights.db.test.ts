@@ -90,7 +90,7 @@ onEachDatabase((database) => {
     };
   };
 
-  /** What whoever may use an agent reads everywhere; the model reads the guides besides. */
+  /** Files that everybody who may use an agent reads everywhere; the model reads the guides besides. */
   const definitions: Kind[] = ["agent.json", "persona", "directive", "guide", "other's agent.json", "shared by agents"];
   const everywhere: Kind[] = [...definitions, "guides"];
   const own: Kind[] = ["agent.json", "persona", "directive", "guide"];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EventId, RoomId } from "../../../src/base/lib/ids.ts";
-import { relatedIn } from "../../../src/domain/speech/related.ts";
+import { findRelated } from "../../../src/domain/speech/related.ts";
 import type { StoredEvent } from "../../../src/domain/tables/events.ts";
 
 const room = "!room:test" as RoomId;
@@ -20,24 +20,24 @@ const event = (eventId: string, roomId: string, thread?: string) =>
 const known = [event("$first", room), event("$inThread", room, "$first"), event("$elsewhere", "!other:test")];
 const events = {
   find: async (eventId: EventId) => known.find((one) => one.eventId === eventId),
-  numbered: async (roomId: RoomId, number: number) => known.filter((one) => one.roomId === roomId)[number - 1],
+  findNumbered: async (roomId: RoomId, number: number) => known.filter((one) => one.roomId === roomId)[number - 1],
 };
 
 describe("a message that another is to relate to", () => {
   it("is the root of its thread where it stands in none", async () =>
-    expect(await relatedIn(room, "$first", events)).toEqual({ eventId: "$first", root: "$first" }));
+    expect(await findRelated(room, "$first", events)).toEqual({ eventId: "$first", root: "$first" }));
 
   it("stands in the thread of its root", async () =>
-    expect(await relatedIn(room, "$inThread", events)).toEqual({ eventId: "$inThread", root: "$first" }));
+    expect(await findRelated(room, "$inThread", events)).toEqual({ eventId: "$inThread", root: "$first" }));
 
   it("may be older than what is known", async () =>
-    expect(await relatedIn(room, "$old", events)).toEqual({ eventId: "$old", root: "$old" }));
+    expect(await findRelated(room, "$old", events)).toEqual({ eventId: "$old", root: "$old" }));
 
   it.each(["2", "#2"])("is named by the number under which it is shown: %s", async (named) =>
-    expect(await relatedIn(room, named, events)).toEqual({ eventId: "$inThread", root: "$first" }),
+    expect(await findRelated(room, named, events)).toEqual({ eventId: "$inThread", root: "$first" }),
   );
 
   it.each(["$elsewhere", "3", "-1", "1.5", "x", "$", `$${"a".repeat(300)}`])("is not %s", (named) =>
-    expect(relatedIn(room, named, events)).rejects.toThrow(`There is no message ${named} in the room ${room}`),
+    expect(findRelated(room, named, events)).rejects.toThrow(`There is no message ${named} in the room ${room}`),
   );
 });

@@ -5,7 +5,7 @@ import { Turns } from "../../../src/domain/tables/turns.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { addAgent, call, newKey, newRoom, wake } from "../../support/rows.ts";
 
-/** What stays of an erased agent: that there was one, what happened in rooms, and what its calls cost. */
+/** Tables that keep rows of an erased agent: that there was one, what happened in rooms, and what its calls cost. */
 const kept = ["agents", "members", "events", "outbox", "usage", "spending", "audit"];
 
 onEachDatabase((database) => {

@@ -174,10 +174,10 @@ onEachDatabase((database) => {
       await database().sql`
         insert into room_state (room_id, type, content, sender, position) values (${roomId}, 'm.room.join_rules', '{}', '', -1)`;
       expect(await isOpen(roomId)).toBe(true);
-      expect(await joinRules.unread(agent.userId)).toEqual([roomId]);
+      expect(await joinRules.findUnread(agent.userId)).toEqual([roomId]);
       await joinRules.keep(roomId, { join_rule: "invite" }, agent.userId);
       expect(await isOpen(roomId)).toBe(false);
-      expect(await joinRules.unread(agent.userId)).toEqual([]);
+      expect(await joinRules.findUnread(agent.userId)).toEqual([]);
       await joinRules.keep(roomId, { join_rule: "public" }, agent.userId);
       expect(await isOpen(roomId)).toBe(false);
     });

@@ -45,8 +45,8 @@ onEachDatabase((database) => {
     await events.applyEdit(first.eventId, { msgtype: "m.text", body: "other words" });
     await events.redact(second.eventId);
     await settleEvent(database(), { roomId });
-    expect((await events.numbered(roomId, 1))?.eventId).toBe(first.eventId);
-    expect((await events.numbered(roomId, 2))?.eventId).toBe(second.eventId);
+    expect((await events.findNumbered(roomId, 1))?.eventId).toBe(first.eventId);
+    expect((await events.findNumbered(roomId, 2))?.eventId).toBe(second.eventId);
     expect(await numbersOf(roomId)).toEqual([1, 2, 3]);
   });
 });

@@ -123,10 +123,10 @@ onEachDatabase((database) => {
     const late = await storeEvent(database(), { roomId, sender, position: 0.5 }, "sweep");
     await wake(database(), conversation, { requester: newUser() });
     const newer = await wake(database(), conversation, { requester: sender });
-    expect(await events().answeredLater(agent, late)).toBe(false);
+    expect(await events().hasAnsweredLater(agent, late)).toBe(false);
     await new Turns(database(), "test").claim(conversation, 1);
-    expect(await events().answeredLater(agent, late)).toBe(true);
-    expect(await events().answeredLater(agent, newer)).toBe(false);
+    expect(await events().hasAnsweredLater(agent, late)).toBe(true);
+    expect(await events().hasAnsweredLater(agent, newer)).toBe(false);
   });
 
   it("counts as answered what a message of the agent answers that no row of the outbox has sent", async () => {
@@ -146,11 +146,11 @@ onEachDatabase((database) => {
     await said(newKey(), undefined);
     await said(newKey(), earlier.eventId);
     await said(newKey(), asked.eventId, newUser());
-    expect(await events().answeredLater(agent, asked)).toBe(false);
-    expect(await events().answeredLater(agent, earlier)).toBe(true);
+    expect(await events().hasAnsweredLater(agent, asked)).toBe(false);
+    expect(await events().hasAnsweredLater(agent, earlier)).toBe(true);
     const answer = await said(newKey(), asked.eventId);
-    expect(await events().answeredLater(agent, asked)).toBe(true);
-    expect(await events().answeredLater(agent, answer)).toBe(false);
+    expect(await events().hasAnsweredLater(agent, asked)).toBe(true);
+    expect(await events().hasAnsweredLater(agent, answer)).toBe(false);
   });
 
   describe("a redaction", () => {
@@ -254,7 +254,7 @@ onEachDatabase((database) => {
     const route = async (...given: readonly IncomingEvent[]) => {
       for (const event of given) await routeAtOnce(event);
     };
-    /** The same for events that are all stored before the first is routed. */
+    /** Routes events that are all stored before the first is routed. */
     const routeAtOnce = async (...given: readonly IncomingEvent[]) => {
       const rooms = new Rooms(database());
       const judge = new Judge({

@@ -34,17 +34,17 @@ onEachDatabase((database) => {
     ],
     [
       "whether something later was answered",
-      (db) => new Events(db).answeredLater({ name: "helper", userId: sender }, event),
+      (db) => new Events(db).hasAnsweredLater({ name: "helper", userId: sender }, event),
       ["events_event_id_key", "events_history", "events_not_shown", "wakes_of_event"],
     ],
     [
       "whether somebody spoke later of whom nothing is known",
-      (db) => new Events(db).answeredUnknown({ userId: sender }, event),
+      (db) => new Events(db).hasAnsweredUnknown({ userId: sender }, event),
       ["events_event_id_key", "events_history", "events_not_shown"],
     ],
     [
       "who spoke in a thread",
-      (db) => new Events(db).spokeIn(roomId, eventId, sender),
+      (db) => new Events(db).hasSpokenIn(roomId, eventId, sender),
       ["events_event_id_key", "events_in_thread"],
     ],
     ["the last edit", (db) => new Events(db).editOf(event), ["events_replaces"]],

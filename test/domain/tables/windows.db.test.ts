@@ -17,7 +17,7 @@ import { SubAgents } from "../../../src/engine/operations/sub-agents.ts";
 import { toolContext } from "../../../src/engine/operations/tool-context.ts";
 import { Toolbox } from "../../../src/engine/operations/toolbox.ts";
 import { Guides } from "../../../src/engine/sight/guides.ts";
-import { scrolledHistories } from "../../../src/engine/sight/histories.ts";
+import { scrollHistories } from "../../../src/engine/sight/histories.ts";
 import { exampleWorld } from "../../base/prompt/worlds.ts";
 import { shares } from "../../support/actor.ts";
 import { onEachDatabase } from "../../support/database.ts";
@@ -59,7 +59,7 @@ onEachDatabase((database) => {
     return new Files(database()).write({ share, path: rest, contentType: "text/plain", text, owner });
   };
   const newDesks = () => new Desks(database(), shares(database()).stores);
-  /** What one operation has. */
+  /** Context of one operation. */
   const context = (key = newKey(), here = room) => {
     const origin = {
       agent,
@@ -405,7 +405,7 @@ onEachDatabase((database) => {
       const { changes } = await seen();
       const lines = (await newDesks().past.room({ ...seat(), here: room }, room.split(":")[0] ?? ""))?.lines ?? 0;
       const view = { roomId: room, closed: false, history: [], historyLines: lines } as never;
-      const [scrolled] = await scrolledHistories(newDesks().past, { ...seat(), here: room }, [view], changes);
+      const [scrolled] = await scrollHistories(newDesks().past, { ...seat(), here: room }, [view], changes);
       expect(scrolled?.history).toHaveLength(50);
       expect(scrolled?.historyBottom).toBe(69);
       model.onEvery("somebody");

@@ -30,7 +30,7 @@ onEachDatabase((database) => {
     const { roomId, keys, clock, inHand, events } = await sending(3);
     const [late = "", echoed = "", unsent = ""] = keys;
     inHand.forget(echoed);
-    for (const [index, key] of [late, echoed].entries()) inHand.sent(key, eventIds[index] as EventId);
+    for (const [index, key] of [late, echoed].entries()) inHand.markSent(key, eventIds[index] as EventId);
     expect(inHand.sentIn(roomId)).toEqual([late]);
     expect(keys.map((key) => inHand.has(key))).toEqual([true, false, true]);
     expect(inHand.eventOf(late)).toBe("$a");
@@ -46,7 +46,7 @@ onEachDatabase((database) => {
   it("what was sent is written at the end, and cannot be dropped before", async () => {
     const { keys, inHand, events } = await sending(2);
     const [sent = "", dropped = ""] = keys;
-    inHand.sent(sent, "$sent" as EventId);
+    inHand.markSent(sent, "$sent" as EventId);
     for (const key of keys) inHand.drop(key);
     expect([inHand.has(sent), inHand.has(dropped)]).toEqual([true, false]);
     await inHand.close();

@@ -8,7 +8,7 @@ const helper = "@agent_helper:test" as UserId;
 const [first, second] = ["$first" as EventId, "$second" as EventId];
 let clock: FixedClock;
 let receipts: Receipts;
-/** What the homeserver was told, as `USER ROOM EVENT`. */
+/** Receipts that the homeserver was sent, as `USER ROOM EVENT`. */
 let told: string[];
 beforeEach(() => {
   clock = fixedClock({ instantBelow: 0 });

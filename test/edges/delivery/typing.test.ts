@@ -9,7 +9,7 @@ const room = "!room:test" as RoomId;
 const helper = makeAgent("helper");
 let clock: FixedClock;
 let typing: Typing;
-/** What the homeserver was told, as `USER ROOM MILLISECONDS`. */
+/** Typing notices that the homeserver was sent, as `USER ROOM MILLISECONDS`. */
 let told: string[];
 beforeEach(() => {
   clock = fixedClock({ instantBelow: 0 });

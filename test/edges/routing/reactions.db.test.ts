@@ -108,7 +108,7 @@ onEachDatabase((database) => {
     };
     const wakes = async (eventId: EventId) =>
       (await database().sql`select agent from wakes where event_id = ${eventId} order by id`).map((row) => row.agent);
-    /** What people read on the card by now, the last edit of it. */
+    /** Text of the card after its last edit. */
     const outcome = async () => {
       const rows = await database().sql<{ body: string }[]>`
         select content->>'body' as body from outbox where about = ${row?.key ?? ""} and kind = 'message' order by id desc`;

@@ -78,7 +78,7 @@ onEachDatabase((database) => {
       client: { botUserId } as MatrixClient,
       unsealing: { open: async (event) => ({ event, effects: {} }) },
       serverName: "test",
-      // What is tried again is so at once.
+      // An event that is tried again is so at once.
       clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms === 2_000 ? 1 : ms, signal) },
       log: silentLog,
       onOutbox: () => {},

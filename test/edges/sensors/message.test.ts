@@ -23,7 +23,7 @@ interface Situation {
   readonly spokeInThread?: boolean;
 }
 
-/** Whether the agent `helper` takes the message as meant for it. Default: in a room of two humans. */
+/** True if the agent `helper` takes the message as meant for it. Default: in a room of two humans. */
 const isMeant = async (situation: Situation): Promise<boolean> => {
   const { reply = "auto", humans = 2, others = [], direct = false, repliedTo, spokeInThread = false } = situation;
   const agent = makeAgent("helper", { displayName: "Nice Helper", reply });
@@ -61,7 +61,7 @@ const isMeant = async (situation: Situation): Promise<boolean> => {
       creators: [],
     },
     senderOf: async () => repliedTo,
-    spokeIn: async () => spokeInThread,
+    hasSpokenIn: async () => spokeInThread,
   };
   return (await sensor.notice?.(scene)) !== undefined;
 };

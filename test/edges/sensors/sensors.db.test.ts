@@ -14,7 +14,7 @@ import { mindOf } from "../../support/mind.ts";
 import { addAgent, newRoom, newUser, rightsOf, setMember, storeEvent } from "../../support/rows.ts";
 
 onEachDatabase((database) => {
-  /** What a reply to the agent wakes, where these sensors notice it; `asked` is the database that they ask. */
+  /** Wakes that a reply to the agent makes, where these sensors notice it; `asked` is the database that they ask. */
   const wakesOf = async (sensors: readonly Sensor[], asked: Database = database()) => {
     const [ann, ben] = [newUser(), newUser()];
     const rights = await rightsOf(database(), { test: "chat" });
@@ -52,7 +52,7 @@ onEachDatabase((database) => {
     const { wakes = [] } = await judge.judge(pending, await mind.rooms.context(roomId));
     return wakes.map(({ reason }) => reason);
   };
-  /** What was logged. */
+  /** Lines that were logged. */
   let lines: Record<string, unknown>[];
   beforeEach(() => {
     lines = [];

@@ -36,7 +36,7 @@ const forms: readonly Commandable[] = [...commands.map(({ command }) => command)
 const toolForms = tools.map(({ name, tool }) => ({ name, form: tool as Commandable }));
 const commandForms = commands.map(({ name, command }) => ({ name, form: command as Commandable }));
 
-/** What a model may write as arguments; `#0` to `#5` stand for the tool's own fields. */
+/** Arguments as a model may write them; `#0` to `#5` stand for the tool's own fields. */
 const written = fc.sample(
   fc.oneof(
     fc
@@ -52,7 +52,7 @@ const written = fc.sample(
   10_000,
 );
 
-/** What people may write behind a command, in the same way. */
+/** Lines as people may write them behind a command, in the same way. */
 const lines = fc
   .sample(
     fc.array(fc.oneof(hostileText, fc.constantFrom("--#0", "--#1=", "--#2", "--", "--x", '"', "\n", ";", "5", "[1]")), {
@@ -96,7 +96,7 @@ describe.each(tools)("$name", ({ file, tool }) => {
         .sort(),
     ).toEqual(["additionalProperties", "type"]);
     expect(Object.keys(fields)).toEqual(expect.arrayContaining([...required]));
-    // What every call may say is no field of a tool's own.
+    // A field that every call may have is no field of a tool's own.
     expect(fields).toHaveProperty("todo");
     expect(tool.input.shape).not.toHaveProperty("todo");
     const told = toldForm(tool.input).properties as Readonly<Record<string, FieldSchema>>;
@@ -261,7 +261,7 @@ const byInput = (value: unknown): string => (typeof value === "function" ? "by i
 
 const same = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
 
-/** What OpenAI, Anthropic and Google all take in the parameters of a function. */
+/** Keywords that OpenAI, Anthropic and Google all take in the parameters of a function. */
 const keywords = new Set(
   "type description enum items properties required additionalProperties minimum maximum minLength maxLength minItems maxItems pattern default".split(
     " ",

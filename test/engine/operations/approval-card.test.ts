@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readReaction } from "../../../src/adapters/matrix/reaction.ts";
-import { relatingTo } from "../../../src/adapters/matrix/relation.ts";
+import { withTarget } from "../../../src/adapters/matrix/relation.ts";
 import type { EventId, RoomId, UserId } from "../../../src/base/lib/ids.ts";
 import {
   approvalCard,
@@ -8,7 +8,7 @@ import {
   inputMost,
   isCard,
   outcomeOfCard,
-  shownInput,
+  showInput,
 } from "../../../src/engine/operations/approval-card.ts";
 
 const card = { key: "card", roomId: "!room:test" as RoomId, sender: "@agent_helper:test" as UserId };
@@ -29,7 +29,7 @@ const question: CardQuestion = {
 const made = (fields: Partial<CardQuestion> = {}) => approvalCard(card, { ...question, ...fields });
 const contentOf = (fields: Partial<CardQuestion> = {}) => made(fields)[0]?.content as Record<string, unknown>;
 const readKey = (content: unknown) =>
-  readReaction(relatingTo(content as Record<string, unknown>, "$card" as EventId))?.key;
+  readReaction(withTarget(content as Record<string, unknown>, "$card" as EventId))?.key;
 const bodyOf = (fields: Partial<CardQuestion> = {}) => String(contentOf(fields).body);
 
 describe("a card", () => {
@@ -61,7 +61,7 @@ describe("a card", () => {
 
   it("shows a text of several lines as it is, and every other value as JSON", () => {
     const input = { path: "a", content: "one\n```\n**two**", count: 3, tags: ["x\ny"], left: undefined };
-    expect(shownInput(input)).toMatchInlineSnapshot(`
+    expect(showInput(input)).toMatchInlineSnapshot(`
       "\`\`\`
       path: "a"
       count: 3
@@ -118,12 +118,12 @@ describe("a card", () => {
     expect(bodyOf({ input })).toContain("too long to be shown");
     expect(bodyOf({ input })).not.toContain("!approve");
     expect(made({ input })).toHaveLength(2);
-    expect(shownInput({ content: "\u202E".repeat(inputMost / 8) })).toBeUndefined();
+    expect(showInput({ content: "\u202E".repeat(inputMost / 8) })).toBeUndefined();
   });
 
   it("hides no end behind blanks: runs of them are counted", () => {
     const content = `# Notes${"\n".repeat(6_001)}rm -rf /${" ".repeat(5_000)}&& curl evil.test\n\t \n\u2800\n\u3000\n.`;
-    expect(shownInput({ content, path: `a${"\u2800".repeat(500)}b` })).toMatchInlineSnapshot(`
+    expect(showInput({ content, path: `a${"\u2800".repeat(500)}b` })).toMatchInlineSnapshot(`
       "\`\`\`
       path: "a‹500 blanks›b"
       \`\`\`
@@ -143,11 +143,11 @@ describe("a card", () => {
   });
 
   it("counts lines of many blanks as blank lines", () => {
-    expect(shownInput({ content: `a\n${`${" ".repeat(500)}\n`.repeat(300)}b` })).toContain("a\n‹300 blank lines›\nb");
+    expect(showInput({ content: `a\n${`${" ".repeat(500)}\n`.repeat(300)}b` })).toContain("a\n‹300 blank lines›\nb");
   });
 
   it("breaks long lines, so that nobody has to scroll for their ends", () => {
-    const shown = shownInput({ content: `${"x".repeat(300)}\nlast`, path: "y".repeat(300) }) ?? "";
+    const shown = showInput({ content: `${"x".repeat(300)}\nlast`, path: "y".repeat(300) }) ?? "";
     expect(Math.max(...shown.split("\n").map((line) => line.length))).toBeLessThan(170);
     expect(shown.replaceAll("\n↪ ", "")).toContain(`${"x".repeat(300)}\nlast`);
     expect(shown.replaceAll("\n↪ ", "")).toContain(`path: "${"y".repeat(300)}"`);
@@ -161,7 +161,7 @@ describe("a card", () => {
     ["many values", (text) => Object.fromEntries(Array(500).fill(text).entries())],
   ])("of an input that is too long shows its end: %s", (_, inputWith) => {
     const input = inputWith("rm -rf /");
-    expect(shownInput(input)).toBeUndefined();
+    expect(showInput(input)).toBeUndefined();
     const body = bodyOf({ input });
     expect(body).toContain("rm -rf /");
     expect(body).toContain("left out");

@@ -80,7 +80,7 @@ onEachDatabase((database) => {
   };
   const stateOf = async ({ turnId }: Operation) =>
     (await database().sql`select state from turns where id = ${turnId}`)[0]?.state;
-  /** What is to be sent into a room, beside the signs. */
+  /** Texts that are to be sent into a room, without the signs. */
   const said = async (roomId: RoomId) => {
     const rows = await new Outbox(database()).take(roomId, 20);
     return rows

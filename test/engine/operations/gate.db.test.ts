@@ -10,7 +10,7 @@ import { FileSystem } from "../../../src/domain/files/file-system.ts";
 import { type Level, levels } from "../../../src/domain/rights/permissions.ts";
 import { Rooms } from "../../../src/domain/tables/rooms.ts";
 import { tool as writeFile } from "../../../src/edges/tools/fs-write-file.ts";
-import { type Call, gate, permits, reachesOutside, type Verdict } from "../../../src/engine/operations/gate.ts";
+import { type Call, gate, isPermitted, reachesOutside, type Verdict } from "../../../src/engine/operations/gate.ts";
 import { type AnyTool, defineTool, type OperationKind, operationKinds } from "../../../src/engine/operations/tool.ts";
 import { actorOf, shares } from "../../support/actor.ts";
 import { makeAgent } from "../../support/agents.ts";
@@ -34,8 +34,8 @@ interface Cell {
 }
 
 /**
- * What each tool can be made to reach beyond the people of its conversation, which is in the room HERE, by the kind of
- * the call and by its input.
+ * Reach of each tool beyond the people of its conversation, which is in the room HERE, by the kind of the call and by its
+ * input.
  */
 const reach: Readonly<Record<string, readonly (readonly [OperationKind, Record<string, unknown>, boolean])[]>> = {
   SendMessage: [
@@ -71,7 +71,7 @@ const reach: Readonly<Record<string, readonly (readonly [OperationKind, Record<s
   ],
   FS_Move: [["update", { glob: "rooms:/HERE/a", target: "rooms:/HERE/b" }, true]],
   FS_Delete: [["delete", { path: "rooms:/HERE/a" }, true]],
-  // What is kept of a file names the file.
+  // Knowledge kept of a file names the file.
   FS_Index: [["read", { path: "rooms:/HERE/a" }, false]],
   FS_Summary: [
     ["read", { path: "rooms:/HERE/a" }, false],
@@ -84,7 +84,7 @@ const reach: Readonly<Record<string, readonly (readonly [OperationKind, Record<s
   FS_Grep: [["read", { glob: "rooms:/", regex: "a" }, false]],
   FS_Tree: [["read", {}, false]],
   FS_Stat: [["read", { path: "rooms:/HERE/a" }, false]],
-  // What it is told then carries the taint.
+  // The text that it is told then carries the taint.
   Schedule: [["create", { text: "a", at: "2030-12-24T18:00" }, false]],
   Schedule_List: [["read", {}, false]],
   Schedule_Remove: [["delete", { id: 1 }, true]],
@@ -382,7 +382,7 @@ onEachDatabase((database) => {
     const table = new Rooms(database());
     const [reading, any] = [here.get("read") ?? alone, here.get(null) ?? alone];
     const may = (roomId: RoomId, level: Level, by: (typeof bys)[number]) =>
-      permits("create", { agent: makeAgent("helper", { mode: "create" }), by, level, roomId, rooms: table });
+      isPermitted("create", { agent: makeAgent("helper", { mode: "create" }), by, level, roomId, rooms: table });
     expect(await may(any, "operate", "model")).toBe(true);
     expect(await may(any, "use", "model")).toBe(false);
     expect(await may(reading, "operate", "model")).toBe(false);

@@ -50,8 +50,8 @@ it.each(["Zebra", "Zebra_xxxx", "Spider_k3f9", "", "zebra_k3f9"])("names all fun
 it("lets people command what the agent has, and what its sub-agents have", () => {
   const plan = make("Plan", "planner");
   const all = new Toolbox([zebra, spider, plan]);
-  expect(all.commandable(agent)).toEqual([plan, zebra]);
-  expect(all.commandable(makeAgent("helper", { tools: ["core"], subAgents: [] }))).toEqual([zebra]);
+  expect(all.findCommandable(agent)).toEqual([plan, zebra]);
+  expect(all.findCommandable(makeAgent("helper", { tools: ["core"], subAgents: [] }))).toEqual([zebra]);
 });
 
 it.each([

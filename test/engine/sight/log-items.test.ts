@@ -4,7 +4,7 @@ import { type Element, element } from "../../../src/base/lmml/element.ts";
 import { functionCall, functionResult, thought } from "../../../src/base/prompt/ephemeris.ts";
 import type { RoomView } from "../../../src/base/prompt/types.ts";
 import type { SeenEvent } from "../../../src/domain/tables/sight.ts";
-import { lateIn, withLate } from "../../../src/engine/sight/late.ts";
+import { findLate, withLate } from "../../../src/engine/sight/late.ts";
 import { logItems } from "../../../src/engine/sight/log-items.ts";
 import { timelineEntry } from "../../../src/engine/sight/timeline.ts";
 import { room } from "../../base/prompt/worlds.ts";
@@ -116,7 +116,7 @@ describe("what has arrived since the first new event", () => {
 
   it("stands behind the log, the agent's own words too, and comes to the log with the next turn", () => {
     const looking = { views: views([events[1] as SeenEvent]), here: [], seenBefore: 1 };
-    const late = lateIn(events, looking, here);
+    const late = findLate(events, looking, here);
     const [own, elsewhere] = withLate(looking.views, late, here);
     expect(bodiesOf(own)).toEqual(["question", "an answer that comes late"]);
     expect(bodiesOf(elsewhere)).toEqual(["elsewhere"]);
@@ -126,6 +126,6 @@ describe("what has arrived since the first new event", () => {
 
   it("stands in the log where nothing is new, or the agent has seen it before", () => {
     for (const [fresh, seenBefore] of [[[], 1] as const, [[events[1] as SeenEvent], 2] as const])
-      expect(lateIn(events, { views: views(fresh), here: [], seenBefore }, here).since).toBeUndefined();
+      expect(findLate(events, { views: views(fresh), here: [], seenBefore }, here).since).toBeUndefined();
   });
 });

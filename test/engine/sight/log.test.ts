@@ -6,7 +6,7 @@ import { functionCall, functionResult } from "../../../src/base/prompt/ephemeris
 import { logHead, logLines } from "../../../src/base/prompt/log.ts";
 import type { LogView } from "../../../src/base/prompt/types.ts";
 import type { LogState } from "../../../src/domain/tables/steps.ts";
-import { advance, emptyLog, type LogItem, saidIn } from "../../../src/engine/sight/log.ts";
+import { advance, emptyLog, findSaid, type LogItem } from "../../../src/engine/sight/log.ts";
 
 const here = "!here:test" as RoomId;
 const [second, third] = ["!a:test" as RoomId, "!z:test" as RoomId];
@@ -161,6 +161,9 @@ describe("a result in the log", () => {
 
 it("calls by which something was said in a room that is open are known, with their words", () => {
   const sent = (id: string, roomId: string) => functionResult(id, element("message", { roomId, sent: true }, "hi"));
-  const said = saidIn([sent("fc1", here), sent("fc2", "!closed:test"), functionResult("fc3", "done")], new Set([here]));
+  const said = findSaid(
+    [sent("fc1", here), sent("fc2", "!closed:test"), functionResult("fc3", "done")],
+    new Set([here]),
+  );
   expect(said).toEqual([{ id: "fc1", text: "hi" }]);
 });

@@ -25,7 +25,7 @@ interface Call {
   readonly system: string;
   readonly chars: number;
   readonly log: string;
-  /** What stands behind the log. */
+  /** Part of the prompt behind the log. */
   readonly tail: string;
 }
 

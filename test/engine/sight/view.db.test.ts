@@ -23,7 +23,7 @@ type Change =
   | { readonly what: "edit" | "redact" | "file" | "late"; readonly which: number }
   | { readonly what: "think" | "come" | "go" | "rename" | "elsewhere" };
 
-/** What may happen in a room between two looks; numbers choose one of what was said. */
+/** Changes that may happen in a room between two looks; a number chooses one of the messages so far. */
 const anyChange: fc.Arbitrary<Change> = fc.oneof(
   fc.record({ what: fc.constant("say" as const), body: fc.constantFrom("hello", "a\nb <c>", long) }),
   fc.record({
@@ -38,7 +38,7 @@ const anyChange: fc.Arbitrary<Change> = fc.oneof(
 onEachDatabase((database) => {
   let agent: Agent;
   let owner: UserId;
-  /** What processes have that have just begun. */
+  /** Makes the view of a process that has just begun. */
   let newView: () => View;
   beforeEach(async () => {
     const name = newKey().replace(" ", "") as AgentName;
@@ -109,7 +109,7 @@ onEachDatabase((database) => {
     readonly roomId: RoomId;
     readonly other: RoomId;
     readonly guest: UserId;
-    /** What was said so far, in both rooms. */
+    /** Messages so far, in both rooms. */
     readonly said: StoredEvent[];
     readonly round: number;
     readonly view: View;

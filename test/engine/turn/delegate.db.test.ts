@@ -53,7 +53,7 @@ onEachDatabase((database) => {
   let conversation: Conversation;
   let agent: Agent;
   let person: UserId;
-  /** What the tools under test were run with, and how they go on. */
+  /** Runs of the tools under test, with what each was given; `goOn` says how they go on. */
   let runs: { tool: string; context: ToolContext }[];
   let goOn: (context: ToolContext) => Promise<void>;
   beforeEach(async () => {
@@ -76,7 +76,7 @@ onEachDatabase((database) => {
     if (!found) throw new Error("no agent");
     agent = found;
     for (const userId of [person, agent.userId]) await setMember(database(), conversation.roomId, userId, "join");
-    // What a tool under test reads, and may be told here.
+    // A tool under test reads in this room, and may tell of it here.
     await setMember(database(), "!elsewhere:test" as RoomId, person, "join");
     await wake(database(), conversation, { requester: person });
   }
@@ -116,7 +116,7 @@ onEachDatabase((database) => {
   const newProcess = (options: Partial<MindOptions> = {}, own = database()) =>
     new TurnRunner(mind(options, own), nobodyElse, () => {});
   const requestsOf = (who: string) => model.requests.filter((request) => subAgentOf(request) === who);
-  /** What each is to reply, the first time, the second time… */
+  /** Sets the replies of one sub-agent: the first time, the second time… */
   const script = (who: string, ...replies: Reply[]) => {
     for (const reply of replies) model.on((request) => subAgentOf(request) === who, reply, { times: 1 });
   };
@@ -278,7 +278,7 @@ onEachDatabase((database) => {
     script("two", "Two is done.");
     script("one", "One is done.");
     script("", answer);
-    // What its file says by now is for those that begin now.
+    // Its changed file is for sub-agents that begin now.
     await run(newProcess({ shipped: new Map() }));
     expect(runs.map(({ context }) => context.key)).toEqual([0, 1, 1].map((index) => runs[index]?.context.key));
     expect(model.requests.map(subAgentOf)).toEqual(["", "one", "two", "two", "two", "one", ""]);

@@ -15,7 +15,7 @@ import { ScriptedModel, say } from "../../support/scripted-model.ts";
 type Line = Readonly<Record<string, unknown>>;
 
 onEachDatabase((database) => {
-  /** What is logged at this level of a turn in which an agent thinks and answers. */
+  /** Lines logged at this level in a turn in which an agent thinks and answers. */
   const linesOf = async (level: string): Promise<Line[]> => {
     const [name, owner, person, roomId] = [newKey().replace(" ", "") as AgentName, newUser(), newUser(), newRoom()];
     const directory = new AgentDirectory(database(), systemClock, silentLog);

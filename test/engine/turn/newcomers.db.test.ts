@@ -94,7 +94,7 @@ onEachDatabase((database) => {
       stateKey: stranger,
       content: { membership: "join" },
     });
-  /** What the model does, answer after answer. */
+  /** Sets the model's answers, one after the other. */
   const script = (...answers: readonly ((request: ModelRequest) => Step[] | Promise<Step[]>)[]) => {
     for (const answer of answers) model.on(() => true, answer, { times: 1 });
   };

@@ -26,7 +26,7 @@ onEachDatabase((database) => {
   let rights: Rights;
   let person: UserId;
   let conversation: Conversation;
-  /** What the tools under test were run with, and how they go on. */
+  /** Runs of the tools under test, with what each was given; `goOn` says how they go on. */
   let runs: { tool: string; context: ToolContext }[];
   let goOn: (context: ToolContext) => Promise<void>;
   beforeEach(async () => {
@@ -182,7 +182,7 @@ onEachDatabase((database) => {
   it("one that nobody has decided in time is not run, and the agent is told so", async () => {
     await ask("Once");
     await database().sql`update operations set expires_at = now() where key = ${(await theOperation()).key}`;
-    expect((await operations().overdue()).map(({ key }) => key)).toContain((await theOperation()).key);
+    expect((await operations().findOverdue()).map(({ key }) => key)).toContain((await theOperation()).key);
     await operations().decide((await theOperation()).id, "expired", undefined);
     await newProcess().runner.run(conversation);
     expect(runs).toEqual([]);

@@ -617,7 +617,7 @@ onEachDatabase((database) => {
       await put(inRoom("secret.md", office), "secret", false);
       await turn(["FS_Read", { path: inRoom("secret.md", office) }]);
       await setMember(database(), office, boss, "leave");
-      // What it was about to say was made from that room, too: it looks anew.
+      // The message that it was about to send was made from that room, too: it looks anew.
       model.onEvery((request) => say(request, room, "done", { final: true }));
       await decide("approved", boss);
       expect((await operations())[0]).toMatchObject({

@@ -23,7 +23,7 @@ onEachDatabase((database) => {
   let model: ScriptedModel;
   let rights: Rights;
   let conversation: Conversation;
-  /** What the tools under test were run with, and how they go on. */
+  /** Runs of the tools under test, with what each was given; `goOn` says how they go on. */
   let runs: ToolContext[];
   let goOn: (context: ToolContext) => Promise<void>;
   beforeEach(async () => {
@@ -43,7 +43,7 @@ onEachDatabase((database) => {
   });
   afterEach(() => model.stop());
 
-  /** What the tool `Slowly` waits for. */
+  /** Event that the tool `Slowly` waits for. */
   let slowly: () => Promise<void>;
   const toolNamed = (name: string, repeatable: boolean, immediate = false) =>
     defineTool({
@@ -407,7 +407,7 @@ onEachDatabase((database) => {
       await turns.commit(turn, step);
       await turns.commit(turn, step);
       expect(await woken(chain)).toBe(1);
-      expect(await chains.remaining(chain)).toBe(chainBudget - 1);
+      expect(await chains.countRemaining(chain)).toBe(chainBudget - 1);
     });
 
     it("does so within the chain's budget", async () => {
@@ -416,7 +416,7 @@ onEachDatabase((database) => {
       for (let n = 0; n < chainBudget + 2; n++)
         await turns.commit(turn, { n, name: "call TellAgent", result: {}, wakes: [draft(chain)] });
       expect(await woken(chain)).toBe(chainBudget);
-      expect(await new Chains(database()).remaining(chain)).toBeLessThanOrEqual(0);
+      expect(await new Chains(database()).countRemaining(chain)).toBeLessThanOrEqual(0);
     });
   });
 

@@ -4,7 +4,7 @@ import { nearest, shortenTyped } from "../../base/lib/nearest.ts";
 import type { Agent, AgentDirectory } from "./agent.ts";
 
 /** The agent of this name; a `UserError` that guesses which was meant where there is none. */
-export async function agentNamed(directory: AgentDirectory, name: string): Promise<Agent> {
+export async function requireAgent(directory: AgentDirectory, name: string): Promise<Agent> {
   const agent = await directory.find(name as AgentName);
   if (agent) return agent;
   const names = (await directory.table.all()).map((row) => row.name);
