@@ -82,7 +82,10 @@ describe.each([
         for (const { room, people, asked } of places) {
           const said = ((await people[0]?.messages(room)) ?? []).map(({ body }) => body);
           const answers = said.filter((body) => body.startsWith("answer to "));
-          expect(answers.filter((answer, index) => answers.indexOf(answer) !== index)).toEqual([]);
+          // A homeserver that has forgotten under which id it got a question takes it twice.
+          const timesSaid = (body: string) => said.filter((one) => one === body).length;
+          const tooMany = asked.filter((body) => timesSaid(answerTo(body)) > timesSaid(body));
+          expect(tooMany).toEqual([]);
           const missing = asked.map(answerTo).filter((answer) => !answers.includes(answer));
           expect(late.map(({ answer }) => answer)).toEqual(expect.arrayContaining(missing));
         }

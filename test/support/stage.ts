@@ -200,7 +200,7 @@ export class Stage {
   async check({ restored = false } = {}): Promise<void> {
     if (!("dir" in this.#location)) {
       const look = () => this.#look(restored).then(() => true);
-      await eventually(look, { within: 20_000, what: "everything to be routed, answered and sent" });
+      await eventually(look, { within: 60_000, what: "everything to be routed, answered and sent" });
       return;
     }
     for (let attempt = 1; ; attempt++) {

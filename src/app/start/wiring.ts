@@ -236,15 +236,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     onMembership: (roomId, userId, membership) => service.remember(roomId, userId, membership),
     onGuest: () => guests.follow(),
   });
-  const doorbell = new Doorbell({
-    client,
-    sole,
-    notifier,
-    serverName,
-    clock,
-    log,
-    onAnswered: () => reconciler.sweepOnceMore(),
-  });
+  const doorbell = new Doorbell({ ...shared, notifier, sole, onAnswered: () => reconciler.sweepOnceMore() });
   const watch = new HomeserverWatch(client, config.homeserver.url, clock, {
     onGone: () => {
       router.hold();

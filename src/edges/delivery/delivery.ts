@@ -57,7 +57,8 @@ export class Delivery {
     this.#inHand = new InHand(parts.outbox, parts.clock, parts.log);
     this.#doubts = new Doubts(parts);
     this.#mailbox = new Mailbox((roomId, error) => {
-      parts.log.error({ err: error, room: roomId }, "delivery failed and is tried again");
+      if (error instanceof RetryError) parts.log.warn({ room: roomId }, `delivery waits: ${messageOf(error)}`);
+      else parts.log.error({ err: error, room: roomId }, "delivery failed and is tried again");
       this.#resumeLater(roomId, 1_000);
     });
   }

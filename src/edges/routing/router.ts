@@ -4,7 +4,7 @@ import { HomeserverError, type MatrixClient } from "../../adapters/matrix/client
 import { agentName } from "../../adapters/matrix/message.ts";
 import { readMember } from "../../adapters/matrix/state.ts";
 import type { Clock } from "../../base/lib/clock.ts";
-import { messageOf } from "../../base/lib/errors.ts";
+import { messageOf, RetryError } from "../../base/lib/errors.ts";
 import type { Conversation, RoomId, UserId } from "../../base/lib/ids.ts";
 import { about, type Log } from "../../base/lib/log.ts";
 import { Mailbox } from "../../base/lib/mailbox.ts";
@@ -134,7 +134,8 @@ export class Router {
   #retryLater(roomId: RoomId, error: unknown): void {
     if (this.#stopped.signal.aborted) return;
     const { clock, log } = this.#parts;
-    log.error({ err: error, room: roomId }, `routing failed and is tried again: ${messageOf(error)}`);
+    if (error instanceof RetryError) log.warn({ room: roomId }, `routing waits: ${messageOf(error)}`);
+    else log.error({ err: error, room: roomId }, `routing failed and is tried again: ${messageOf(error)}`);
     const again = async (): Promise<void> => {
       await clock.sleep(retryAfterMs, this.#stopped.signal);
       await this.#leaveFailed();
