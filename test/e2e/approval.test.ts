@@ -179,7 +179,7 @@ describe("approvals", () => {
     const card = await ask("FS_Delete", { path: at("two.md") });
     const n = card.operation;
     expect(await command(`!approve ${n}`, { by: ben })).toContain("you need the right to operate; you have: chat");
-    expect(await command(`!approve ${n}`, { where: other })).toContain(`Operation ${n} is not of this room`);
+    expect(await command(`!approve ${n}`, { where: other })).toContain(`Operation ${n} does not belong to this room`);
     expect(await command("!approve 999999")).toBe("There is no operation 999999.");
     expect(await command(`!deny ${n} it is mine`)).toBe(`Operation ${n} is denied.`);
     expect(await command(`!approve ${n}`)).toBe(`Operation ${n} was already denied by ${ann.id}.`);

@@ -63,7 +63,7 @@ export function parseSubAgent(file: FilePath, text: string): SubAgent {
   const [whole = "", yaml = ""] = /^---[ \t]*\r?\n([\s\S]*?\n)---[ \t]*(?:\r?\n|$)/.exec(text) ?? [];
   if (whole === "") {
     const form = "---\nname: …\ndescription: …\ntools: […]\n---\n\nIts prompt.";
-    throw new UserError(`${where} cannot be used: it does not begin with what the sub-agent is. Write:\n\n${form}`);
+    throw new UserError(`${where} cannot be used: its fields are missing at its beginning. Write:\n\n${form}`);
   }
   const front: unknown = parseYaml(yaml, where).toJS();
   const read = schema.safeParse(front);

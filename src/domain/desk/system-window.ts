@@ -110,7 +110,7 @@ export class SystemWindows {
     bottom: number,
     question: string,
   ): Promise<{ query: StoredQuery; taint: readonly string[]; from: readonly RoomId[] }> {
-    if (question === "") throw new UserError("Give as argument the question.");
+    if (question === "") throw new UserError("The argument must be the question.");
     const { submodel, untrusted } = this.#origin;
     const { text, names, from = [] } = await subject.text(bottom);
     const [answer, taint] = await Promise.all([submodel.ask(question, text), untrusted(names)]);

@@ -39,7 +39,7 @@ export interface Pose {
 
 const whole = (argument: string, expected: string): number => {
   if (/^[+-]?\d{1,9}$/.test(argument)) return Number(argument);
-  throw new UserError(`Give as argument ${expected}.`);
+  throw new UserError(`The argument must be ${expected}.`);
 };
 
 /**
@@ -63,7 +63,7 @@ export const pose = (
     case "resize": {
       const expected = `a number of lines from 1 to ${heightMax}`;
       const rows = whole(argument, expected);
-      if (rows < 1 || rows > heightMax) throw new UserError(`Give as argument ${expected}.`);
+      if (rows < 1 || rows > heightMax) throw new UserError(`The argument must be ${expected}.`);
       return at(top, rows);
     }
     case "maximize":

@@ -139,7 +139,7 @@ export class WindowDesk {
   }
 
   async #ask(row: WindowRow, { content, version, problem }: WholeMaterial, question: string): Promise<StoredQuery[]> {
-    if (question === "") throw new UserError("Give as argument the question.");
+    if (question === "") throw new UserError("The argument must be the question.");
     if (problem !== undefined) throw new UserError(`Window ${row.windowId}: ${problem}.`);
     const answer = await this.#origin.submodel.ask(question, content.text(submodelCharsMax));
     const others = row.queries.filter((one) => one.query !== question && one.version === version);

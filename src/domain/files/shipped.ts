@@ -56,7 +56,9 @@ export class SystemShare implements Store {
     const gone = await this.#files.remove(share, paths, key);
     const [shipped] = paths.filter((path) => !gone.includes(path) && this.#shipped.has(path));
     if (shipped === undefined) return gone;
-    throw new UserError(`${formatPath({ share, path: shipped })} comes with the program: it can be written over.`);
+    throw new UserError(
+      `${formatPath({ share, path: shipped })} comes with the program, and cannot be deleted. You can replace it: write a file of this name.`,
+    );
   }
 }
 

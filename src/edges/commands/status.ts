@@ -26,8 +26,7 @@ export const commands = [
 
 /** All agents at once; of what they do no content is shown, since it may be behind a wall. */
 async function overviewText({ book, level, overview, prefix }: CommandContext): Promise<string> {
-  if (!includesLevel(level, "admin"))
-    throw new UserError(`To see this you need the right to admin; you have: ${level}.`);
+  if (!includesLevel(level, "admin")) throw new UserError(`To see this you need the level admin; you have: ${level}.`);
   const account = { scope: "bridge" as const, key: "" };
   const [now, [spent]] = await Promise.all([overview(), book.table.spentToday([account])]);
   const { atWork, backlog, nextInSeconds, paused, questions, schedules, turns, waiting } = now;

@@ -116,7 +116,7 @@ export class Approvals {
     }
     if (roomId === cardRoom || roomId === from) return;
     if (level === "admin" && roomId === (await rooms.controlRoom())) return;
-    throw new UserError(`Operation ${id} is not of this room: it can be decided where it was asked for.`);
+    throw new UserError(`Operation ${id} does not belong to this room: decide it in the room of its card.`);
   }
 
   #deliver(drafts: readonly OutboxDraft[]): void {

@@ -87,7 +87,7 @@ export function readCommandLine(form: Commandable, line: string): Record<string,
     values[field] = value.text;
     left = left.slice(value.length).trim();
   }
-  if (left !== "") throw new UserError(`"${shortenTyped(left)}" is too much.`);
+  if (left !== "") throw new UserError(`"${shortenTyped(left)}" is more than this command takes.`);
   return readInput(form.input, values);
 }
 

@@ -62,7 +62,7 @@ describe("a sub-agent's file", () => {
   });
 
   it.each([
-    ["nothing of it", "You are the clerk.", "does not begin with what the sub-agent is"],
+    ["nothing of it", "You are the clerk.", "its fields are missing at its beginning"],
     ["no YAML", clerk.replace("[FS_Read]", "[FS_Read"), "is not valid YAML"],
     ["a text for an object", "---\nclerk\n---\n\nx", "expected settings"],
     ["no name", clerk.replace("name: clerk\n", ""), "name: missing, expected a name"],

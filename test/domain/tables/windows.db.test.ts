@@ -219,7 +219,7 @@ onEachDatabase((database) => {
         ["resize", "0"],
         ["query", ""],
       ] as const)
-        await expect(act(windowId, action, argument)).rejects.toThrow(/^Give as argument /);
+        await expect(act(windowId, action, argument)).rejects.toThrow(/^The argument must be /);
     });
   });
 

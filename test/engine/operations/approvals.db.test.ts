@@ -171,8 +171,8 @@ onEachDatabase((database) => {
     it.each<[string, Partial<PersonsDecision>, string]>([
       ["by somebody without the right", { by: ben }, "you need the right to operate; you have: chat"],
       ["by somebody unknown", { by: newUser() }, "you need the right to operate; you have: none"],
-      ["from another room", { roomId: newRoom() }, "is not of this room"],
-      ["by an admin, from another room", { by: admin, roomId: newRoom() }, "is not of this room"],
+      ["from another room", { roomId: newRoom() }, "does not belong to this room"],
+      ["by an admin, from another room", { by: admin, roomId: newRoom() }, "does not belong to this room"],
     ])("%s does not count", async (_, fields, why) => {
       const asked = await ask(await roomOf(ann, ben));
       await expect(decide(asked, fields)).rejects.toThrow(why);
@@ -281,7 +281,7 @@ onEachDatabase((database) => {
     it("admins decide from there also what is asked elsewhere, and others do not", async () => {
       await setMember(database(), control, ann, "join");
       const elsewhere = await ask(await roomOf(ann));
-      await expect(decide(elsewhere, { roomId: control })).rejects.toThrow("is not of this room");
+      await expect(decide(elsewhere, { roomId: control })).rejects.toThrow("does not belong to this room");
       expect(await decide(elsewhere, { by: admin, roomId: control })).toMatchObject({ decision: "approved" });
       await setMember(database(), control, ann, "leave");
     });

@@ -64,7 +64,7 @@ describe("a command line whose positional values hold no spaces", () => {
 
   it("has a usage with the names last, and says what is too much", () => {
     expect(usageOf(create, "!")).toBe("!create <name> [number] [--model …] [--erase]");
-    expect(() => readCommandLine(create, "x 3 4")).toThrow('"4" is too much.');
+    expect(() => readCommandLine(create, "x 3 4")).toThrow('"4" is more than this command takes.');
   });
 });
 
@@ -130,7 +130,9 @@ describe("a command line", () => {
   });
 
   it("too much", () => {
-    expect(() => readCommandLine(bare, "something more")).toThrow(new UserError('"something more" is too much.'));
+    expect(() => readCommandLine(bare, "something more")).toThrow(
+      new UserError('"something more" is more than this command takes.'),
+    );
     expect(readCommandLine(bare, " ")).toEqual({});
   });
 
