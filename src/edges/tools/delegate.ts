@@ -18,7 +18,7 @@ export const tool = defineTool({
     subAgent: z.string().min(1).max(32).meta({ description: "Its name", help: "The sub-agent's name" }),
     request: z.string().min(1).meta({
       description: "What to do and to answer; it knows nothing besides",
-      help: "The work, and the answer that you want. The sub-agent knows nothing else: name files, people and dates",
+      help: "The work, and the answer that is wanted. The sub-agent knows nothing else: name files, people and dates",
     }),
   }),
   run: ({ subAgent }, { delegate }) => delegate({ subAgent }),

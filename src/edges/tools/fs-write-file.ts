@@ -29,7 +29,7 @@ export const tool = defineTool({
       .min(0)
       .meta({
         description: "The version that was read: where it is another by now, nothing is written",
-        help: "The version that you have read: if the file has changed since, nothing is written",
+        help: "The version that was read: if the file has changed since, nothing is written",
       })
       .optional(),
     path: z

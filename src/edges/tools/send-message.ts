@@ -30,7 +30,7 @@ export const tool = defineTool({
       .optional(),
     threadId: eventName.optional().meta({
       description: "id of the message at the start of the thread; default: the thread in which this is asked",
-      help: "The message at the start of the thread, by its number or its id; without it, the thread in which you write",
+      help: "The message at the start of the thread, by its number or its id; without it, the thread of the command",
     }),
     replyTo: eventName.optional().meta({
       description: "id of the message that this answers",
