@@ -26,7 +26,7 @@ export default defineConfig({
           name: "unit",
           include: ["test/**/*.test.ts"],
           exclude: ["test/**/*.db.test.ts", "test/e2e/**", "test/faults/**"],
-          testTimeout: 30_000,
+          testTimeout: 60_000,
         },
       },
       {
