@@ -4,6 +4,8 @@ import { HomeserverError, type MatrixClient } from "./client.ts";
 /** A stretch of a room's timeline, oldest first, that ends where the room stood when it was read. */
 export interface SweptRoom {
   readonly roomId: RoomId;
+  /** The room's state before the stretch, in no order. Of a stretch that is not whole, it holds what changed before. */
+  readonly state?: readonly Record<string, unknown>[];
   readonly events: readonly Record<string, unknown>[];
   /** The stretch is not whole: more stands between this token and these events. See `readAfter`. */
   readonly after?: string;
@@ -82,7 +84,7 @@ export async function readMissed(client: Reader, userId: UserId, since: string |
         continue;
       }
       const gap = timeline.limited === true ? { after: since } : {};
-      rooms.push({ roomId: roomId as RoomId, events: [...state, ...recent], ...gap });
+      rooms.push({ roomId: roomId as RoomId, state, events: recent, ...gap });
     }
   }
   const invites = Object.entries(record(sections.invite)).map(([roomId, value]) =>

@@ -50,7 +50,7 @@ describe("a room's timeline", () => {
       next_batch: "next",
       rooms: { join: { [room]: { timeline: { ...timeline, limited } } } },
     });
-    expect(rooms).toEqual([{ roomId: room, events: timeline.events, ...(after && { after }) }]);
+    expect(rooms).toEqual([{ roomId: room, state: [], events: timeline.events, ...(after && { after }) }]);
   });
 
   /** Pages by the tokens with which they are asked for. */

@@ -18,6 +18,8 @@ class Timeline {
   readonly events: EventId[] = [];
   readonly #roomId: RoomId;
   readonly #sender = newUser();
+  /** Events of the room's state that every answer to a sync repeats. */
+  readonly state: EventId[] = [];
   /** Requests until it breaks down. */
   patience = Number.POSITIVE_INFINITY;
 
@@ -36,7 +38,8 @@ class Timeline {
       events: this.#from(this.events.length - 50, 50),
       limited: this.events.length - Number(since) > 50,
     };
-    return { next_batch: String(this.events.length), rooms: { join: { [this.#roomId]: { timeline } } } };
+    const state = { events: this.state.map((id) => this.#event(id)) };
+    return { next_batch: String(this.events.length), rooms: { join: { [this.#roomId]: { state, timeline } } } };
   }
 
   async request(_method: string, _path: string, { query = {} }: { query?: Record<string, unknown> }) {
@@ -49,13 +52,12 @@ class Timeline {
   }
 
   #from(at: number, count: number): Record<string, unknown>[] {
-    return this.events.slice(Math.max(0, at), Math.max(0, at) + count).map((event_id) => ({
-      event_id,
-      type: "m.room.message",
-      sender: this.#sender,
-      origin_server_ts: 1,
-      content: { msgtype: "m.text", body: event_id },
-    }));
+    return this.events.slice(Math.max(0, at), Math.max(0, at) + count).map((id) => this.#event(id));
+  }
+
+  #event(id: EventId): Record<string, unknown> {
+    const content = { msgtype: "m.text", body: id };
+    return { event_id: id, type: "m.room.message", sender: this.#sender, origin_server_ts: 1, content };
   }
 }
 
@@ -114,6 +116,27 @@ onEachDatabase((database) => {
       await sweep();
       expect(await known()).toEqual(homeserver.events);
       expect(stored).toEqual([roomId]);
+    });
+
+    it.each([
+      [140, 5, 20],
+      [30, 15, 30],
+      [260, 120, 49],
+    ])("%i forgotten events, %i that were pushed, and %i that were forgotten", async (forgotten, pushed, last) => {
+      const { homeserver, push, sweep, known } = await scene();
+      homeserver.add(forgotten);
+      await push(homeserver.add(pushed));
+      homeserver.add(last);
+      await sweep();
+      expect(await known()).toEqual(homeserver.events);
+    });
+
+    it.each([120, 20])("%i forgotten events behind a state that is known", async (forgotten) => {
+      const { homeserver, sweep, known } = await scene();
+      homeserver.state.push(homeserver.events[0] as EventId);
+      homeserver.add(forgotten);
+      await sweep();
+      expect(await known()).toEqual(homeserver.events);
     });
 
     it("what was forgotten in several places", async () => {
