@@ -74,13 +74,15 @@ describe.each([
         }
 
         await stage.check({ restored });
+        const wasRestored =
+          "t.error is not distinct from 'it was answered before an older copy of the database came back'";
         // A message that was found late is not answered where a newer one was; nor is one that came again after a restore, or
         // one of several of which a part was answered before it.
         const late = await stage.query<{ answer: string }>(
           `select 'answer to ' || (content->>'body') as answer from events
            where (source = 'sweep' or sent_at between '${undone.from.toISOString()}' and '${undone.to.toISOString()}') and content->>'body' like '% for %'
            union select 'answer to ' || (e.content->>'body') from events e join wakes w using (event_id)
-             join turns t on t.id = w.turn_id and t.error like 'it was answered before an older copy%'`,
+             join turns t on t.id = w.turn_id and ${wasRestored}`,
         );
         for (const { room, people, asked } of places) {
           const said = ((await people[0]?.messages(room)) ?? []).map(({ body }) => body);
@@ -92,7 +94,7 @@ describe.each([
           const missing = asked.map(answerTo).filter((answer) => !answers.includes(answer));
           expect(late.map(({ answer }) => answer)).toEqual(expect.arrayContaining(missing));
         }
-        expect(await count(stage, "turns where state <> 'done'")).toBe(0);
+        expect(await count(stage, `turns t where state <> 'done' and not ${wasRestored}`)).toBe(0);
         expect(await count(stage, "steps where state <> 'done'")).toBe(0);
         expect(await count(stage, "reservations")).toBe(0);
         const paid = "exists (select 1 from usage u where u.turn_id = s.turn_id and u.n = s.n)";
