@@ -61,7 +61,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
   const toolbox = new Toolbox(options.tools);
   const subAgents = new SubAgents(options.shipped ?? new Map(), toolbox, files.stores.system);
   const desks = new Desks(database, files.stores);
-  const choiceFor: Mind["choiceFor"] = (agent) => modelFor(agent, "think", { name: "m", models: {} });
+  const choiceFor: Mind["choiceFor"] = (agent, kind = "think") => modelFor(agent, kind, { name: "m", models: {} });
   const events = new Events(database);
   const todos = new Todos(database);
   const directory = new AgentDirectory(database, clock, log);

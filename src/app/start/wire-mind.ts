@@ -75,7 +75,7 @@ export async function wireMind(setting: Setting) {
   const model = new MeteredModel({ model: counted, book, clock, log });
   const desks = new Desks(database, files.stores);
   const guides = new Guides(shipped, serverName, subAgents);
-  const choiceFor: Mind["choiceFor"] = (agent) => modelFor(agent, "think", modelsOf(live.current));
+  const choiceFor: Mind["choiceFor"] = (agent, kind = "think") => modelFor(agent, kind, modelsOf(live.current));
   const view = new View(database, {
     botUserId,
     clock,
