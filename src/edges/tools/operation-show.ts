@@ -20,7 +20,9 @@ export const tool = defineTool({
   async run({ number }, { agent, operations, roomId }) {
     const operation = await operations.shown(seatOf(agent, roomId), number);
     if (!operation)
-      throw new UserError(`There is no operation ${number} of yours, or not everybody here may read what it was made from.`);
+      throw new UserError(
+        `There is no operation ${number} of yours, or not everybody here may read what it was made from.`,
+      );
     const { roomId: madeIn, sources, taint } = operation;
     return { result: textOf(operation), verbatim: true, sources: [madeIn, ...sources], taint };
   },

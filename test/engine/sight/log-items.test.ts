@@ -118,7 +118,10 @@ describe("in the log", () => {
     expect(texts({}).slice(0, 3)).toEqual(shown);
     expect(texts({ fresh: new Set(["$4"]) }).slice(0, 3)).toEqual(shown);
     const begun = event(7, ann, "and this?");
-    const inThread = { ...begun, content: { ...begun.content, "m.relates_to": { rel_type: "m.thread", event_id: "$3" } } };
+    const inThread = {
+      ...begun,
+      content: { ...begun.content, "m.relates_to": { rel_type: "m.thread", event_id: "$3" } },
+    };
     expect(read([...events, inThread])[2]?.children).toBe(answer);
     const asked = [...events, event(7, ann, "why did I write that?", { replyTo: 1 })];
     expect(read(asked)[0]?.children).toBe("!write a.txt one\ntwo");
