@@ -15,9 +15,10 @@ export async function footprint(postgresUrl: string | undefined): Promise<Table[
   const rows: string[][] = [];
   for (const url of [undefined, ...(postgresUrl === undefined ? [] : [postgresUrl])])
     for (const agents of [1, 20]) {
+      const goal = url === undefined && agents === 20 ? "≤ 270 MB" : "";
       const setting = await Setting.set(url, { agents });
       try {
-        rows.push([setting.ours.name, String(agents), ...(await measure(setting))]);
+        rows.push([setting.ours.name, String(agents), ...(await measure(setting)), goal]);
       } finally {
         await setting.strike();
       }
@@ -25,7 +26,7 @@ export async function footprint(postgresUrl: string | undefined): Promise<Table[
   return [
     {
       title: "Footprint of the bridge's process",
-      columns: ["", "agents", "memory at start", `after ${messages} messages`, "idle CPU"],
+      columns: ["", "agents", "memory at start", `after ${messages} messages`, "idle CPU", "goal"],
       rows,
       note: `idle CPU, of one core: from ${restMs / 1000} s to ${(restMs + idleMs) / 1000} s after the last message, when its garbage has been collected; the later memory is that of the end`,
     },

@@ -1,7 +1,7 @@
 import { answerTo } from "../support/answers.ts";
 import { type ModelRequest, say } from "../support/scripted-model.ts";
 
-const newsIn = /^ {2}<room roomId="([^"]+)"[^>]*[^/]>\n {4}<newEvents(?: [^>]*[^/])?>([\s\S]*?)^ *<\/newEvents>/m;
+const newsIn = /^ {2}<room roomId="([^"]+)"(?: [^>]*[^/])?>\n {4}<newEvents(?: [^>]*[^/])?>([\s\S]*?)^ *<\/newEvents>/m;
 const messagesIn = /<message [^>]*? sender="[^"]+"[^>]*>([^<]*)</g;
 
 /**

@@ -13,6 +13,9 @@ const rounds = 3;
 const secondsPerRun = 2;
 const loads = [1, 4].flatMap((connections) => [1, 10, 100].map((size) => ({ size, connections })));
 
+/** Of the stock library's rate. */
+const goals: Readonly<Record<string, string>> = { embedded: "≥ 0.15", postgres: "≥ 0.25" };
+
 interface Server {
   readonly name: string;
   readonly url: string;
@@ -34,7 +37,7 @@ export async function intake(postgresUrl: string | undefined): Promise<Table[]> 
     return [
       {
         title: "Intake: transactions stored and acknowledged (the router does not run)",
-        columns: ["events, connections", "by", "events/s", "transactions/s", "beside stock"],
+        columns: ["events, connections", "by", "events/s", "transactions/s", "beside stock", "goal"],
         rows,
         note: "stock: the bridge library's AppService, whose handler does nothing and which stores nothing",
       },
@@ -66,6 +69,7 @@ async function measure(servers: readonly Server[], load: Load): Promise<string[]
       (rate * load.size).toFixed(0),
       rate.toFixed(0),
       ratio.toFixed(2),
+      goals[name] ?? "",
     ];
   });
 }

@@ -1,4 +1,6 @@
 import { answerTo } from "../support/answers.ts";
+import { historyLatency } from "./history-latency.ts";
+import { inviteLatency } from "./invite-latency.ts";
 import type { Person } from "./person.ts";
 import { type Answerer, Setting } from "./setting.ts";
 import { median, ms, percentile, type Table } from "./table.ts";
@@ -6,6 +8,10 @@ import { cpuMs } from "./usage.ts";
 
 const rounds = 5;
 const messagesPerRound = 30;
+const goals: Readonly<Record<string, string>> = {
+  "Clevernet, embedded": "≤ 1.25, ≤ 25 ms",
+  "Clevernet, postgres": "≤ 1.25, ≤ 18 ms",
+};
 
 /** One way a message can take to whoever waits for it. */
 interface Way {
@@ -42,8 +48,9 @@ async function measure(setting: Setting): Promise<Table[]> {
   for (let warm = 0; warm < 20; warm++) for (const { travel } of ways) await travel(`warm ${++said}`);
   for (let round = 0; round < rounds; round++)
     for (const way of ways) await travelOften(way, () => `message ${++said}`);
+  const more = [await inviteLatency(setting, ann), await historyLatency(setting, ann)];
   await setting.bridge.stop();
-  return [answers(setting, ways), await stored(setting)];
+  return [answers(setting, ways), await stored(setting), ...more];
 }
 
 async function hop(ann: Person, ben: Person): Promise<Way> {
@@ -83,14 +90,16 @@ function answers({ ours }: Setting, ways: readonly Way[]): Table {
   const bot = ways.find(({ name }) => name.startsWith("minimal"))?.medians ?? [];
   return {
     title: `Latency of ${ours.name}: sent → seen by /sync, one message at a time, the model answers at once`,
-    columns: ["what is seen", "p50", "p95", "beside the bot", "CPU per message"],
-    rows: ways.map(({ name, times, medians, cpu }) => [
+    columns: ["what is seen", "p50", "p95", "beside the bot", "CPU per message", "goals"],
+    rows: ways.map(({ name, answerer, times, medians, cpu }) => [
       name,
       ms(percentile(times, 0.5)),
       ms(percentile(times, 0.95)),
       median(medians.map((value, round) => value / (bot[round] ?? Number.NaN))).toFixed(2),
       cpu.length > 0 ? ms(median(cpu)) : "",
+      answerer === ours ? (goals[ours.name] ?? "") : "",
     ]),
+    note: "goals: beside the bot, and CPU per message where that bot takes 5 ms",
   };
 }
 

@@ -56,10 +56,24 @@ export class Person {
 
   /** A direct room with somebody who joins by himself. @returns its id */
   async roomWith(userId: string): Promise<string> {
-    const body = { preset: "trusted_private_chat", is_direct: true, invite: [userId] };
-    const room = String((await this.api("POST", "v3/createRoom", { body })).room_id);
-    await this.#until(`${room} join ${userId}`, 20_000);
+    const room = await this.room({ is_direct: true, invite: [userId] });
+    await this.joins(room, userId);
     return room;
+  }
+
+  /** Makes a room. @returns its id */
+  async room(more: object = {}): Promise<string> {
+    const body = { preset: "trusted_private_chat", ...more };
+    return String((await this.api("POST", "v3/createRoom", { body })).room_id);
+  }
+
+  async invite(roomId: string, userId: string): Promise<void> {
+    await this.api("POST", `v3/rooms/${encodeURIComponent(roomId)}/invite`, { body: { user_id: userId } });
+  }
+
+  /** When somebody was seen to join. */
+  joins(roomId: string, userId: string): Promise<number> {
+    return this.#until(`${roomId} join ${userId}`, 20_000);
   }
 
   async join(roomId: string): Promise<void> {

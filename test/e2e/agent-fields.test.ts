@@ -211,6 +211,18 @@ describe("a field of agent.json that is changed while the bridge runs", () => {
     expect(await send("two.png")).toHaveLength(1);
   });
 
+  it("models.see: which model thinks where images are shown", async () => {
+    await set({ "models.see.name": "seer" }, async () => {
+      const image = await drawImage(64, 64);
+      const url = await upload(stage.homeserver, admin, image);
+      stage.model.on("three.png", (request) => answer(request, "saw three.png"));
+      await admin.say(room, "three.png", { msgtype: "m.image", url, info: { mimetype: "image/png" } });
+      await admin.waitForMessage(room, ({ body }) => body === "saw three.png");
+      expect(requestsIn(room).at(-1)?.body.model).toBe("seer");
+      expect((await askOnce()).body.model).not.toBe("seer");
+    });
+  });
+
   it("answer: how people hear the agent", async () => {
     await set({ answer: "text" }, async () => {
       stage.model.on("in words", "In so many words.");

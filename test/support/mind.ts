@@ -61,7 +61,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
   const toolbox = new Toolbox(options.tools);
   const subAgents = new SubAgents(options.shipped ?? new Map(), toolbox, files.stores.system);
   const desks = new Desks(database, files.stores);
-  const choiceFor: Mind["choiceFor"] = (agent) => modelFor(agent, "think", { name: "m", models: {} });
+  const choiceFor: Mind["choiceFor"] = (agent, kind = "think") => modelFor(agent, kind, { name: "m", models: {} });
   const events = new Events(database);
   const todos = new Todos(database);
   const directory = new AgentDirectory(database, clock, log);
@@ -74,6 +74,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     onOutbox: () => {},
     tellOperators: options.tellOperators ?? (() => {}),
   });
+  const operations = new Operations(database);
   const guides = new Guides(options.shipped ?? new Map(), "test", subAgents);
   return {
     clock,
@@ -84,6 +85,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
       events,
       interpreter: new Interpreter(),
       knowledge: new Knowledge(database),
+      operations,
       rooms,
       schedules,
       todos,
@@ -127,7 +129,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     onRead: () => {},
     onTurnEnded: () => {},
     media: new MediaTable(database),
-    operations: new Operations(database),
+    operations,
     openDraft: () => ({ write() {}, end: async () => [], withdraw: async () => {} }),
     showWork: () => () => {},
   };

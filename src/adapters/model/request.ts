@@ -31,6 +31,7 @@ const wantsMarks = (host: string, model: string): boolean => host === "openroute
 const marksMax = 4;
 
 interface Wire {
+  readonly model: string;
   readonly marks: boolean;
   /** The model sees no images: it is told of them instead. */
   readonly blind: boolean;
@@ -56,7 +57,7 @@ const messageOf = (message: ChatMessage, wire: Wire): OpenAI.ChatCompletionMessa
       return { role: "user", content: wire.marks && borders.length > 0 ? splitAtBorders(content, borders) : content };
     }
     case "assistant": {
-      const { content, toolCalls, reasoningDetails } = message;
+      const { content, model = wire.model, toolCalls, reasoningDetails } = message;
       return {
         role: "assistant",
         content,
@@ -67,7 +68,7 @@ const messageOf = (message: ChatMessage, wire: Wire): OpenAI.ChatCompletionMessa
             function: { name: call.name, arguments: argumentsOf(call) },
           })),
         }),
-        ...(reasoningDetails && { reasoning_details: reasoningDetails }),
+        ...(reasoningDetails && model === wire.model && { reasoning_details: reasoningDetails }),
       };
     }
     case "tool":
@@ -92,7 +93,9 @@ const splitAtBorders = (content: string, borders: readonly number[]): OpenAI.Cha
  */
 export const requestBody = (request: ChatRequest, host: string, { blind = false } = {}): RequestBody => ({
   model: request.model,
-  messages: request.messages.map((message) => messageOf(message, { blind, marks: wantsMarks(host, request.model) })),
+  messages: request.messages.map((message) =>
+    messageOf(message, { model: request.model, blind, marks: wantsMarks(host, request.model) }),
+  ),
   stream: true,
   stream_options: { include_usage: true },
   ...optionsOf(host, request),

@@ -30,12 +30,14 @@ interface Told {
 }
 
 /** Answer of the model in an earlier step, as it came. */
-interface Answered {
+export interface Answered {
   readonly role: "assistant";
   readonly content: string;
   readonly toolCalls: readonly ToolCall[];
   /** OpenRouter's record of the model's thoughts, which some models need back to go on thinking. */
   readonly reasoningDetails?: readonly unknown[];
+  /** Whose thoughts they are: no other model is sent them. */
+  readonly model?: string | undefined;
 }
 
 /** Result of a call that the model made. */

@@ -77,7 +77,7 @@ export async function* checkModels({ config, clock }: CheckSetting): AsyncGenera
 /** The models that are asked, each once for the effort that is set of it: those that think before those that only read. */
 function choicesIn(config: CheckSetting["config"]): (ModelChoice & { readonly kind: ModelKind })[] {
   const everybody = [{ settings: parseAgentSettings({}, "nobody's agent.json") }, ...config.agents];
-  const choices = (["think", "read"] as const).flatMap((kind) =>
+  const choices = (["think", "see", "read"] as const).flatMap((kind) =>
     everybody.map((agent) => ({ kind, ...modelFor(agent, kind, modelsOf(config)) })),
   );
   const asked = choices.map(({ model, reasoning, maxTokens }) => JSON.stringify([model, reasoning, maxTokens]));

@@ -75,7 +75,7 @@ export async function wireMind(setting: Setting) {
   const model = new MeteredModel({ model: counted, book, clock, log });
   const desks = new Desks(database, files.stores);
   const guides = new Guides(shipped, serverName, subAgents);
-  const choiceFor: Mind["choiceFor"] = (agent) => modelFor(agent, "think", modelsOf(live.current));
+  const choiceFor: Mind["choiceFor"] = (agent, kind = "think") => modelFor(agent, kind, modelsOf(live.current));
   const view = new View(database, {
     botUserId,
     clock,
@@ -87,11 +87,13 @@ export async function wireMind(setting: Setting) {
     prefix,
   });
   const schedules = new Schedules({ ...setting, table: new ScheduleTable(database) });
+  const operations = new Operations(database);
   const forTools: SharedServices = {
     agents: setting.directory,
     events: setting.events,
     interpreter: new Interpreter(),
     knowledge: new Knowledge(database),
+    operations,
     rooms: setting.rooms,
     schedules,
     todos,
@@ -104,7 +106,7 @@ export async function wireMind(setting: Setting) {
     schedules,
     windows: { desks, sources: { search: searchSource } },
     media: new MediaTable(database),
-    operations: new Operations(database),
+    operations,
     view,
     toolbox,
     underWay: new CommandsUnderWay(),

@@ -54,10 +54,14 @@ export const logHead = (log: LogView): string =>
     .map((roomId) => roomLine(roomId, log, true))
     .join("")}`;
 
-/** Writes each entry; of room, date, minute and a message's sender only what is not as it was in the line before. */
+/**
+ * Writes each entry; of room, date, minute and a message's sender only what is not as it was in the line before. Whoever
+ * goes on behind the agent's own words is named again, unless nobody else has spoken there.
+ */
 export const logLines = (log: LogView, timeZone: string): LogLine[] => {
   let room = cutRooms(log).at(-1);
   let speaker: unknown;
+  const speakers = new Set<unknown>();
   let [date, minute] = ["", ""];
   return log.entries.map((entry) => {
     const { source, at, element: shown } = entry;
@@ -65,10 +69,13 @@ export const logLines = (log: LogView, timeZone: string): LogLine[] => {
     if (source !== "ephemeris" && source !== room) {
       before = roomLine(source, log);
       [room, speaker] = [source, undefined];
+      speakers.clear();
     }
     const { sender } = shown.attributes;
-    const sameSender = shown.name === "message" && sender !== undefined && sender === speaker;
-    if (shown.name === "message" && sender !== undefined) speaker = sender;
+    const isMessage = shown.name === "message";
+    const sameSender = isMessage && sender !== undefined && sender === speaker;
+    if (isMessage && sender !== undefined) speakers.add(sender);
+    if (isMessage && (sender !== undefined || speakers.size > 1)) speaker = sender;
     const time = at && clockTime(at, timeZone);
     const isNow = !time || (time.date === date && time.minute === minute);
     const stamp = isNow ? "" : time.date === date ? time.minute : `${time.date} ${time.minute}`;

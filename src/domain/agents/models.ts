@@ -41,6 +41,9 @@ export const modelsSection = section({
   think: choice("`model` of the agent, or else `model.name` of config.yaml", "`temperature` of the agent")
     .optional()
     .describe("Model with which agents think."),
+  see: choice("the model with which the agent thinks", "`temperature` of the agent")
+    .optional()
+    .describe("Model that thinks instead in steps that show images. Without it: `think`."),
   read: choice("the model with which the agent thinks", "0")
     .optional()
     .describe("Model that reads long texts for agents: questions about windows, summaries. It may be a fast one."),
@@ -66,8 +69,9 @@ export interface ModelChoice extends ModelOptions {
 /** Chooses the model for an agent's task: what the agent says of it counts, then what the configuration says. */
 export function modelFor({ settings }: Chooser, kind: ModelKind, { name, models }: ConfiguredModels): ModelChoice {
   const thinks = settings.models.think?.name ?? settings.model ?? models.think?.name ?? name;
-  const named = settings.models[kind]?.name ?? models[kind]?.name ?? thinks;
-  const options = settings.models[kind] ?? models[kind] ?? {};
-  const { temperature = kind === "think" ? settings.temperature : 0, reasoning, maxTokens } = options;
-  return { model: kind === "think" ? thinks : named, temperature: temperature ?? undefined, reasoning, maxTokens };
+  const task = kind === "see" && !settings.models.see && !models.see ? "think" : kind;
+  const named = settings.models[task]?.name ?? models[task]?.name ?? thinks;
+  const options = settings.models[task] ?? models[task] ?? {};
+  const { temperature = task === "read" ? 0 : settings.temperature, reasoning, maxTokens } = options;
+  return { model: task === "think" ? thinks : named, temperature: temperature ?? undefined, reasoning, maxTokens };
 }

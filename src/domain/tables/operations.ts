@@ -2,6 +2,7 @@ import type { Database, Sql } from "../../adapters/database/connection.ts";
 import type { AgentName, Conversation, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { type OperationCall, type OperationRecord, type OperationState, recordOperations } from "./operation-record.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
+import type { Seat } from "./windows.ts";
 
 export interface Operation extends Required<Omit<OperationCall, "id" | "n" | "callId" | "subAgent" | "todo">> {
   readonly id: number;
@@ -161,6 +162,14 @@ export class Operations {
 
   find(id: number): Promise<Operation | undefined> {
     return this.#one((sql) => sql`id = ${id}`);
+  }
+
+  /** The agent's operation of this number, where everybody who hears the agent here may read what it was made from. */
+  shown({ agent, here, owner }: Seat, id: number): Promise<Operation | undefined> {
+    return this.#one(
+      (sql) => sql`id = ${id} and agent = ${agent}
+        and may_show((select audience_of(${here}, ${owner})), ${here}, sources || room_id, ${owner}, place)`,
+    );
   }
 
   /** Reads the operation of a step; where the step has asked anew with another input, the newer one. */

@@ -151,7 +151,7 @@ const shownMembers = (sql: Sql, { first, membersPerRoom }: Look) => sql`
 /** CTE `recent`: what the agent remembers of other turns, from the beginning of the log on. */
 const recentEntries = (sql: Sql, { userId, turnId, since }: Look) => sql`
   recent as (
-    select id, place, sources || room_id as sources from ephemeris
+    select id, xmin::text as version, place, sources || room_id as sources from ephemeris
     where user_id = ${userId} and sub_agent is null and turn_id <> ${turnId}
       and id > floor(coalesce(((select log from remembered)->'from'->>'ephemeris')::float8, 0))::bigint
       and (${since}::timestamptz is null or created_at >= ${since})
@@ -161,7 +161,7 @@ const recentEntries = (sql: Sql, { userId, turnId, since }: Look) => sql`
 /** CTEs `told`, `open` and `early`: the sources of these entries, which of them may be read, and which stretches may not. */
 const openSources = (sql: Sql, { here, owner }: Look) => sql`
   told as materialized (
-    select distinct unnest(sources) as source from recent
+    select distinct unnest(sources) as source from (select distinct sources from recent) lists
   ), open as (
     select array(select source from told
       where source = ${here} or may_read(${audienceNow(sql)}, source, ${owner})) as sources
@@ -172,7 +172,7 @@ const openSources = (sql: Sql, { here, owner }: Look) => sql`
 /** CTE `thoughts`: the last entries all of whose sources may be read, as of the time at which they were made. */
 const readableEntries = (sql: Sql, { entries }: Look) => sql`
   thoughts as (
-    select id, count(*) over () as total from recent r where sources <@ (select sources from open)
+    select id, version, count(*) over () as total from recent r where sources <@ (select sources from open)
       and not exists (select 1 from early where source = any (r.sources) and r.place >= since and r.place < until)
     order by id desc limit ${entries}
   )`;
@@ -209,10 +209,10 @@ const membersColumn = (sql: Sql, { first }: Look) => sql`
 
 /** Entries that the reader does not have as they are now. */
 const newEntriesColumn = (sql: Sql, { entries }: KnownVersions) => sql`
-  (select coalesce(json_agg(json_build_object('id', id, 'version', e.xmin::text,
+  (select coalesce(json_agg(json_build_object('id', id, 'version', version,
       'row', json_build_object('id', id, 'entry', entry, 'at', created_at, 'taint', taint))), '[]')
     from thoughts join ephemeris e using (id)
-    where ${sql.json(entries)}::jsonb->>id::text is distinct from e.xmin::text)`;
+    where ${sql.json(entries)}::jsonb->>id::text is distinct from version)`;
 
 /** Untrusted texts behind what the agent itself said among the events. */
 const ownTaintColumn = (sql: Sql, { userId }: Look) => sql`

@@ -13,6 +13,7 @@ import type { Level } from "../../domain/rights/permissions.ts";
 import type { WakeDraft } from "../../domain/tables/effects.ts";
 import type { Events } from "../../domain/tables/events.ts";
 import type { Knowledge } from "../../domain/tables/knowledge.ts";
+import type { Operations } from "../../domain/tables/operations.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import type { Todos } from "../../domain/tables/todos.ts";
@@ -28,6 +29,7 @@ export interface SharedServices {
   readonly events: Pick<Events, "find" | "findNumbered">;
   readonly interpreter: Interpreter;
   readonly knowledge: Knowledge;
+  readonly operations: Pick<Operations, "shown">;
   readonly rooms: Rooms;
   readonly schedules: Pick<Schedules, "find" | "add" | "list" | "remove">;
   readonly todos: Todos;

@@ -33,10 +33,11 @@ export function logItems(
   thoughts: readonly Element[],
   reading: Reading,
 ): LogItem[] {
-  const { fresh, open, until } = reading;
+  const { fresh, open, self, until } = reading;
   const isPast = (at: Date): boolean => until === undefined || at.getTime() < until.getTime();
   const said = findSaid(thoughts, open);
   const [ids, words] = [new Set(said.map(({ id }) => id)), new Set(said.map(({ text }) => text.trim()))];
+  const discussed = discussedIn(events, reading);
   const isSaid = ({ name, attributes, children }: Element): boolean =>
     name === "thought"
       ? (attributes.sent === true && open.has(attributes.roomId as RoomId)) || words.has(String(children).trim())
@@ -44,7 +45,12 @@ export function logItems(
   return [
     ...events
       .filter(({ eventId, shownAt }) => !fresh.has(eventId) && isPast(shownAt))
-      .map((event) => ({ position: event.position, arrivedAt: event.shownAt, entry: entryOf(event, reading) })),
+      .map((event) => {
+        const { eventId, position, shownAt } = event;
+        const whole = leanEntry(timelineEntry(event), self);
+        const entry = discussed.has(eventId) ? whole : inShort(whole, event.sender, reading);
+        return { position, arrivedAt: shownAt, entry };
+      }),
     ...ephemeris.flatMap(({ id, at }, index) => {
       const thought = thoughts[index];
       if (!thought || !isPast(at) || isSaid(thought)) return [];
@@ -53,11 +59,21 @@ export function logItems(
   ];
 }
 
-const entryOf = (event: SeenEvent, { self, botUserId, prefix }: Reading): LogEntry => {
-  const entry = leanEntry(timelineEntry(event), self);
-  const isOurs = event.sender === botUserId || agentName(event.sender, splitUserId(self).server) !== undefined;
-  return isOurs ? answerLine(entry) : commandLine(entry, prefix);
-};
+const isOurs = (sender: UserId, { self, botUserId }: Reading): boolean =>
+  sender === botUserId || agentName(sender, splitUserId(self).server) !== undefined;
+
+const inShort = (entry: LogEntry, sender: UserId, reading: Reading): LogEntry =>
+  isOurs(sender, reading) ? answerLine(entry) : commandLine(entry, reading.prefix);
+
+/** Events that people have replied to, or begun a thread with: commands and answers among them are spoken of. */
+const discussedIn = (events: readonly SeenEvent[], reading: Reading): ReadonlySet<EventId> =>
+  new Set(
+    events.flatMap((event) => {
+      const entry = timelineEntry(event);
+      const speaks = entry.kind === "message" && !isOurs(event.sender, reading) && !isCommand(entry, reading.prefix);
+      return (speaks ? (entry.replyTo ?? entry.threadId) : undefined) ?? [];
+    }),
+  );
 
 /** The most characters of a command, or of the bridge's answer to it: neither is conversation. */
 const lineChars = 80;
@@ -76,14 +92,14 @@ const answerLine = memo(
 
 const commandLine = memoEach((entry: LogEntry, prefix: string): LogEntry => {
   const { attributes, children, name } = entry.element;
-  const isCommand =
-    name === "message" &&
-    attributes.messageType === undefined &&
-    typeof children === "string" &&
-    children.startsWith(prefix) &&
-    /^\p{L}/u.test(children.slice(prefix.length));
-  return isCommand ? firstLine(entry) : entry;
+  if (name !== "message" || typeof children !== "string") return entry;
+  return isCommand({ messageType: String(attributes.messageType ?? "m.text"), body: children }, prefix)
+    ? firstLine(entry)
+    : entry;
 });
+
+const isCommand = ({ body, messageType }: { readonly body: string; readonly messageType: string }, prefix: string) =>
+  messageType === "m.text" && body.startsWith(prefix) && /^\p{L}/u.test(body.slice(prefix.length));
 
 /** Leaves of a sent result only that it was sent: the text stands in the call. */
 const leanResult = (whole: Element): Element => {

@@ -1,5 +1,5 @@
 import type { Completion } from "../../adapters/model/completion.ts";
-import type { ChatMessage, ToolCall } from "../../adapters/model/types.ts";
+import type { Answered, ChatMessage, ToolCall } from "../../adapters/model/types.ts";
 import type { EventId } from "../../base/lib/ids.ts";
 import type { Element } from "../../base/lmml/element.ts";
 import { render } from "../../base/lmml/render.ts";
@@ -73,12 +73,15 @@ export class Exchange {
     });
   }
 
-  addAnswer({ text, thought, reasoningDetails }: Completion, toolCalls: readonly ToolCall[]): void {
+  addAnswer(
+    { text, thought, reasoningDetails, model }: Completion & Pick<Answered, "model">,
+    toolCalls: readonly ToolCall[],
+  ): void {
     this.#append({
       role: "assistant",
       content: text === "" && toolCalls.length === 0 ? thought || "…" : text,
       toolCalls,
-      ...(reasoningDetails.length > 0 && { reasoningDetails }),
+      ...(reasoningDetails.length > 0 && { reasoningDetails, model }),
     });
   }
 

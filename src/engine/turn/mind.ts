@@ -32,8 +32,8 @@ export interface Mind extends ToolServices, AskServices {
   readonly underWay: CommandsUnderWay;
   readonly prefixes: PrefixMeter;
   readonly model: MeteredModel;
-  /** Chooses the model with which an agent thinks. */
-  readonly choiceFor: (agent: Agent) => ModelChoice;
+  /** Chooses the model with which an agent thinks; `see`: in a step that shows images. */
+  readonly choiceFor: (agent: Agent, kind?: "think" | "see") => ModelChoice;
   readonly book: BudgetBook;
   /** Stores what this user of ours has missed in the room; a `RetryError` where the homeserver does not answer. */
   readonly readMissed: (userId: UserId, roomId: RoomId) => Promise<void>;

@@ -11,7 +11,7 @@ import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { TakenWake } from "../../domain/tables/turns.ts";
 import { parametersOf } from "../operations/operation.ts";
 import { hasEvent, requesters, threadOf } from "./cause.ts";
-import { promptTexts } from "./exchange.ts";
+import { promptTexts, type StepPrompt } from "./exchange.ts";
 import { ShuttingDown, SomebodyCame } from "./interruption.ts";
 import { confessSilence } from "./silence.ts";
 import { announce, callId, keyOfStep, type TurnState } from "./state.ts";
@@ -70,7 +70,7 @@ export async function think(
     toolset: tools.hash,
     subAgent: frame.subAgent ?? null,
   });
-  const { choice } = frame;
+  const choice = own && showsImages(prompt) ? mind.choiceFor(agent, "see") : frame.choice;
   const draft = own ? draftOf(state, wakes, step.n) : undefined;
   const answering = model.complete(
     {
@@ -146,11 +146,14 @@ export async function think(
   const goesOn = first !== undefined && toolbox.isImmediate(agent, first.name, frame.tools);
   if (goesOn) journal.hold(written);
   const waiting = goesOn ? [] : await journal.commit(written);
-  frame.exchange.addAnswer(completion, calls);
+  frame.exchange.addAnswer({ ...completion, model: choice.model }, calls);
   remember(state, thinking, entries);
   announce(state);
   return { thinking, waiting };
 }
+
+const showsImages = ({ messages }: StepPrompt): boolean =>
+  messages.some((message) => message.role === "user" && (message.images ?? []).length > 0);
 
 /** Numbers for the operations of a step, so that they stand beside its calls; in the layout `seed` none stand there. */
 const numbersFor = async ({ agent, mind }: TurnState, count: number): Promise<number[]> => {

@@ -67,3 +67,11 @@ describe("request", () => {
     expect(requestBody({ ...request, tools }, "localhost")).not.toHaveProperty("parallel_tool_calls");
   });
 });
+
+it("a model is sent the record of its own thoughts, and of nobody else's", () => {
+  const answered = { role: "assistant", content: "…", toolCalls: [], reasoningDetails: [{ text: "hm" }] } as const;
+  const models = [undefined, request.model, "other"];
+  const messages = models.map((model) => ({ ...answered, model }));
+  const sent = requestBody({ ...request, messages }, "openrouter.ai").messages;
+  expect(sent.map((message) => "reasoning_details" in message)).toEqual([true, true, false]);
+});

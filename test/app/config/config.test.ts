@@ -136,6 +136,12 @@ prices: { some/model: { prompt: 3 } }
     expect((await refusal(yaml))[0]).toContain("expected settings (homeserver, bridge");
   });
 
+  it("names the kinds of tasks where a model is chosen for another", async () => {
+    expect(await refusal(`${minimal}models: { draw: { name: a }, reed: { name: b } }`)).toEqual([
+      'models: unknown key "draw", known are think, see, read; unknown key "reed", did you mean "read"?',
+    ]);
+  });
+
   it("says where the submodel is set now", async () => {
     expect(await refusal(minimal.replace("name: some/model", "name: some/model, submodel: fast"))).toEqual([
       "model: submodel has another place now: write models: { read: { name: … } }, beside model",

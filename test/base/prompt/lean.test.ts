@@ -59,7 +59,7 @@ describe("a line of the log", () => {
     expect(said("@ann:example.org", "hi", { number: undefined }).element.attributes.id).toBe("$1");
   });
 
-  test("says room, date, minute and sender where they change", () => {
+  test("says room, date, minute and sender where they change; among several people the sender also behind its own words", () => {
     const at = (minutes: number) => new Date(Date.parse("2026-03-01T23:58:00Z") + minutes * 60_000);
     const [ann, bob, other] = ["@ann:example.org", "@bob:example.org", { roomId: "!b:example.org" as RoomId }];
     const lines = written(
@@ -68,6 +68,8 @@ describe("a line of the log", () => {
       said(self, "3", { at: at(1) }),
       said(ann, "4", { at: at(3) }),
       said(bob, "5", { at: at(3) }),
+      said(self, "own", { at: at(3) }),
+      said(bob, "again", { at: at(3) }),
       said(ann, "6", { at: at(3), ...other }),
       said(ann, "7", { at: at(3), ...other }),
     );
@@ -79,6 +81,8 @@ describe("a line of the log", () => {
       '<message timestamp="23:59" sent>3</message>',
       '<message timestamp="2026-03-02 00:01">4</message>',
       '<message sender="bob">5</message>',
+      "<message sent>own</message>",
+      '<message sender="bob">again</message>',
       '<room roomId="!b:example.org" />',
       '<message sender="ann">6</message>',
       "<message>7</message>",

@@ -26,6 +26,25 @@ describe("the model for a kind of task", () => {
     expect(choose("read", agent, configured).model).toBe(model);
   });
 
+  it.each([
+    [{ model: "own" }, {}, "own"],
+    [{ models: { think: { name: "deep" } } }, {}, "deep"],
+    [{ model: "own" }, { see: { name: "seer" } }, "seer"],
+    [{ models: { see: { name: "eyes" } } }, { see: { name: "seer" } }, "eyes"],
+    [{ model: "own", models: { see: { maxTokens: 100 } } }, {}, "own"],
+  ])("sees: the one that thinks where none is chosen (%j, %j)", (agent, configured, model) => {
+    expect(choose("see", agent, configured).model).toBe(model);
+  });
+
+  it("sees with what is set of the one that thinks, unless anything is set of the one that sees", () => {
+    const think = { reasoning: "high", temperature: 0.5 } as const;
+    expect(choose("see", {}, { think })).toEqual(choose("think", {}, { think }));
+    expect(choose("see", { temperature: 0.3 }, { think, see: { name: "seer" } })).toEqual({
+      model: "seer",
+      temperature: 0.3,
+    });
+  });
+
   it("is sent nothing that nobody has set but the temperature: the agent's to think, 0 to read", () => {
     expect(choose("think", { temperature: 0.3 })).toEqual({ model: "common", temperature: 0.3 });
     expect(choose("read", { temperature: 0.3 })).toEqual({ model: "common", temperature: 0 });

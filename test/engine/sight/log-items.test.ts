@@ -12,7 +12,7 @@ import { room } from "../../base/prompt/worlds.ts";
 const [here, other] = ["!here:test" as RoomId, "!other:test" as RoomId];
 const [ann, self, bot] = ["@ann:test", "@agent_helper:test", "@clevernet:test"] as UserId[] as [UserId, UserId, UserId];
 
-const event = (number: number, sender: UserId, body: string, { msgtype = "m.text", roomId = here } = {}) =>
+const event = (number: number, sender: UserId, body: string, { msgtype = "m.text", roomId = here, replyTo = 0 } = {}) =>
   ({
     seq: number,
     number,
@@ -24,7 +24,11 @@ const event = (number: number, sender: UserId, body: string, { msgtype = "m.text
     sender,
     sentAt: new Date(0),
     shownAt: new Date(number * 1_000),
-    content: { msgtype, body },
+    content: {
+      msgtype,
+      body,
+      ...(replyTo > 0 && { "m.relates_to": { "m.in_reply_to": { event_id: `$${replyTo}` } } }),
+    },
     position: number,
     media: null,
     editedAt: null,
@@ -97,6 +101,30 @@ describe("in the log", () => {
       ["!!! look\nhere", false],
       [files, false],
     ]);
+  });
+
+  it("a command or its answer stands whole once a person has replied to it, by no command", () => {
+    const answer = "3 files\na.txt\nb.txt";
+    const events = [
+      event(1, ann, "!write a.txt one\ntwo"),
+      event(2, self, answer, { msgtype: "m.notice", replyTo: 1 }),
+      event(3, bot, answer, { msgtype: "m.notice" }),
+      event(4, ann, "which of them is newer?", { replyTo: 2 }),
+      event(5, ann, "!forget", { replyTo: 3 }),
+      event(6, bot, "a notice", { msgtype: "m.notice", replyTo: 3 }),
+    ];
+    const texts = (more: object) => read(events, [], more).map(({ children }) => children);
+    const shown = ["!write a.txt one", answer, "3 files"];
+    expect(texts({}).slice(0, 3)).toEqual(shown);
+    expect(texts({ fresh: new Set(["$4"]) }).slice(0, 3)).toEqual(shown);
+    const begun = event(7, ann, "and this?");
+    const inThread = {
+      ...begun,
+      content: { ...begun.content, "m.relates_to": { rel_type: "m.thread", event_id: "$3" } },
+    };
+    expect(read([...events, inThread])[2]?.children).toBe(answer);
+    const asked = [...events, event(7, ann, "why did I write that?", { replyTo: 1 })];
+    expect(read(asked)[0]?.children).toBe("!write a.txt one\ntwo");
   });
 });
 
