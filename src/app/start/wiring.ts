@@ -132,6 +132,7 @@ export async function wire({ live, registration, database, notifier, leases, log
   const encryption = wireEncryption({
     ...shared,
     ...metrics.encryption,
+    maxOpenDevices: config.encryption.maxOpenDevices,
     database,
     events,
     notifier,
