@@ -202,6 +202,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     controlRoom,
     approvals,
     onWelcome: () => encryption.devices.nudge(),
+    onErased: (userId) => encryption.machines.forget(userId),
     devices: encryption.commanded,
     sweep() {
       void reconciler.sweep();

@@ -3,13 +3,15 @@ import { describe, expect, it } from "vitest";
 import { type Notifier, nobodyElse } from "../../../src/adapters/database/notify.ts";
 import { systemClock } from "../../../src/base/lib/clock.ts";
 import { RetryError } from "../../../src/base/lib/errors.ts";
-import type { RoomId, UserId } from "../../../src/base/lib/ids.ts";
+import type { AgentName, RoomId, UserId } from "../../../src/base/lib/ids.ts";
 import type { RoomKey } from "../../../src/domain/crypto/machine.ts";
 import { Machines } from "../../../src/domain/crypto/machines.ts";
 import type { Unsealed } from "../../../src/domain/crypto/unseal.ts";
+import { Agents } from "../../../src/domain/tables/agents.ts";
 import { NotOwner } from "../../../src/domain/tables/crypto-rows.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { KeyServer } from "../../support/key-server.ts";
+import { eventually } from "../../support/poll.ts";
 import { addAgent, newEventId, newRoom } from "../../support/rows.ts";
 
 const log = pino({ level: "silent" });
@@ -208,6 +210,42 @@ onEachDatabase((database) => {
     expect(machines.size).toBe(1);
     expect(await read(machines, one, one, roomId, sealed)).toMatchObject({ state: "read" });
     expect(machines.size).toBe(1);
+    await machines.close();
+  });
+
+  it("nothing of an erased agent's device stays in memory, nor comes back", async () => {
+    const { one } = await pair();
+    const agents = new Agents(database());
+    const machines = open(new KeyServer());
+    await machines.run(one, async () => {});
+    const { name } = (await agents.all()).find(({ userId }) => userId === one) ?? { name: "" as AgentName };
+    await agents.erase(name);
+    await agents.remove(name);
+    machines.forget(one);
+    await eventually(() => machines.size === 0, { what: "the device to be closed" });
+    await expect(machines.run(one, async () => {})).rejects.toThrow("is no agent");
+    expect(await database().sql`select 1 from crypto_rows where user_id = ${one}`).toEqual([]);
+    await machines.close();
+  });
+
+  it("ten thousand messages to a device are taken by pages, each stored before the next", async () => {
+    const { one, other, roomId } = await pair();
+    const server = new KeyServer();
+    const machines = open(server);
+    for (const userId of [one, other]) await machines.run(userId, (machine) => machine.pull());
+    for (let n = 0; n < 10_000; n++) server.deliver(one, { sender: other, type: "m.dummy", content: { n } });
+    const sealed = await say(machines, other, room(roomId, [one, other]), "at last");
+    const before = server.asked.length;
+    const stored: string[] = [];
+    const { sql } = database();
+    server.onSync = async () => {
+      const [row] = await sql<{ since: string }[]>`select since from crypto_machines where user_id = ${one}`;
+      stored.push(row?.since ?? "");
+    };
+    expect(await read(machines, one, other, roomId, sealed)).toMatchObject({ state: "read" });
+    const syncs = server.asked.slice(before).filter((what) => what === "GET sync");
+    expect(syncs).toHaveLength(102);
+    expect(new Set(stored).size).toBeGreaterThan(100);
     await machines.close();
   });
 
