@@ -34,6 +34,11 @@ export class KeyServer {
     putDevice: async () => {},
   };
 
+  /** Master key of the user, as others see it. */
+  masterOf(user: string): unknown {
+    return (this.#identities.get(user)?.master_key as Json | undefined)?.keys;
+  }
+
   /** Gives a message to all devices of the user. */
   deliver(user: string, event: Json): void {
     this.#at += 1;
