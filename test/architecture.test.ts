@@ -33,7 +33,7 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     speech: "lib lmml prompt matrix type:tables type:agents",
     desk: "lib lmml prompt type:database matrix tables files agents budget lru-cache",
     plans: "lib lmml prompt tables rights speech cron-parser luxon node-cron zod",
-    crypto: "lib type:database matrix tables @matrix-org/matrix-sdk-crypto-wasm",
+    crypto: "lib type:database matrix tables @matrix-org/matrix-sdk-crypto-wasm node:crypto",
   },
   engine: {
     operations:
@@ -52,7 +52,7 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   app: {
     config: "lib rights agents budget zod node:fs/promises node:os node:path",
-    operator: "lib database matrix model tables rights agents config node:fs/promises node:path node:util",
+    operator: "lib database matrix model tables rights agents crypto config node:fs/promises node:path node:util",
     start:
       "lib database matrix model sandbox tables files rights agents budget type:speech desk plans crypto operations sight turn control routing delivery config operator prom-client node:fs/promises",
     "main.ts": "lib matrix demo config operator start commander node:module node:path node:readline/promises",

@@ -4,6 +4,7 @@ import { postgresHindrance } from "../support/postgres-files.ts";
 import { approval } from "./approval.ts";
 import { burst } from "./burst.ts";
 import { economy } from "./economy.ts";
+import { encryption } from "./encryption.ts";
 import { files } from "./files.ts";
 import { footprint } from "./footprint.ts";
 import { gate } from "./gate.ts";
@@ -30,6 +31,7 @@ const benches: Readonly<Record<string, Bench>> = {
   footprint,
   prefix,
   economy,
+  encryption,
   look,
   render,
   files,

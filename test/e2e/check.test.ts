@@ -13,6 +13,7 @@ import { loadConfig } from "../../src/app/config/config.ts";
 import { check } from "../../src/app/operator/check.ts";
 import type { Finding } from "../../src/app/operator/check-finding.ts";
 import { type Clock, systemClock } from "../../src/base/lib/clock.ts";
+import type { AgentName } from "../../src/base/lib/ids.ts";
 import { silentLog } from "../../src/base/lib/log.ts";
 import { AgentDirectory } from "../../src/domain/agents/agent.ts";
 import { Files } from "../../src/domain/tables/files.ts";
@@ -313,6 +314,24 @@ describe("the database", () => {
     expect(await troubles()).toContainEqual(
       expect.stringContaining("warning agents: the agent bad is to delegate to clark, and there is no sub-agent"),
     );
+  });
+
+  it("holds an agent whose keys are others than people are given", async () => {
+    await seeded();
+    const directory = new AgentDirectory(database, systemClock, silentLog);
+    const agent = await directory.find("bad" as AgentName);
+    const seeds = {
+      master: `${"bQ".repeat(21)}A`,
+      selfSigning: `${"cQ".repeat(21)}A`,
+      userSigning: `${"dQ".repeat(21)}A`,
+    };
+    await database.sql`
+      insert into crypto_machines (user_id, device_id, published_at, identity)
+      values (${agent?.userId ?? ""}, 'BAD', now(), ${database.sql.json(seeds)})`;
+    expect(await troubles()).toEqual([
+      "warning devices: @agent_bad:clevernet.test: nobody can write to it in encrypted rooms: the homeserver does not have the keys of its device. → Write !encryption bad reset in the control room: it makes another device under the same identity.",
+    ]);
+    await database.sql`delete from crypto_machines`;
   });
 
   it("holds an agent that is not as config.yaml has it", async () => {

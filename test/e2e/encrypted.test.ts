@@ -72,6 +72,21 @@ describe("a room that becomes encrypted while something waits to be sent there",
     await stage.check();
   });
 
+  it("the outcome of a card that was asked in plain text is told in a message of its own", async () => {
+    const helper = stage.agentId();
+    const room = await ann.createRoom({ is_direct: true, invite: [helper], initial_state: [] });
+    await ann.waitForMembership(room, "join", helper);
+    await ann.say(room, 'do 2 SetAgentParameters {"wakeUpTimerSeconds":601}');
+    const card = await ann.waitForMessage(room, isCard);
+    await encrypt(ann, room);
+    await ann.react(room, card.id, "✅");
+    const { body, content, id } = await ann.waitForMessage(room, ({ body }) => body.includes("and done"));
+    expect(body).not.toMatch(/^\*\s/);
+    expect(content["m.relates_to"]).toEqual({ "m.in_reply_to": { event_id: card.id } });
+    expect((await ann.event(room, id)).type).toBe("m.room.encrypted");
+    await stage.check();
+  });
+
   it("the bot does not introduce itself", async () => {
     const room = await admin.createRoom();
     const cut = stage.toHomeserver.cutRequest({ when: sendsTo(room) });

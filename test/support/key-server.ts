@@ -15,6 +15,8 @@ interface ServedDevice {
 export class KeyServer {
   /** All that was asked, oldest first: `POST keys/upload`. */
   readonly asked: string[] = [];
+  /** Called before each sync is answered. */
+  onSync: () => Promise<void> = async () => {};
   readonly #devices = new Map<string, ServedDevice>();
   readonly #identities = new Map<string, Json>();
   readonly #signatures: Json[] = [];
@@ -23,11 +25,25 @@ export class KeyServer {
   #at = 1;
 
   readonly client: Pick<MatrixClient, "request" | "register" | "putDevice"> = {
-    request: async (method, path, asked) =>
-      this.#serve(`${method} ${path.replace(/^\/_matrix\/client\/v3\//, "")}`, asked),
+    request: async (method, path, asked) => {
+      const what = `${method} ${path.replace(/^\/_matrix\/client\/v3\//, "")}`;
+      if (what === "GET sync") await this.onSync();
+      return this.#serve(what, asked);
+    },
     register: async () => {},
     putDevice: async () => {},
   };
+
+  /** Master key of the user, as others see it. */
+  masterOf(user: string): unknown {
+    return (this.#identities.get(user)?.master_key as Json | undefined)?.keys;
+  }
+
+  /** Gives a message to all devices of the user. */
+  deliver(user: string, event: Json): void {
+    this.#at += 1;
+    for (const [key, { inbox }] of this.#devices) if (key.startsWith(`${user} `)) inbox.push({ at: this.#at, event });
+  }
 
   #device(user: string, device: string): ServedDevice {
     const key = `${user} ${device}`;

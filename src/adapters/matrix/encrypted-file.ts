@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash } from "node:crypto";
+import { type Cipheriv, createCipheriv, createDecipheriv, createHash, type Decipheriv } from "node:crypto";
 import { secret } from "../../base/lib/ids.ts";
 import { isObject } from "../../base/lib/json.ts";
 
@@ -10,13 +10,23 @@ const version = "v2";
 
 const unpadded = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64").replace(/=+$/, "");
 
-/** Encrypts a file with a key of its own. */
-export function encryptFile(content: Uint8Array): { readonly bytes: Buffer; readonly keys: FileKeys } {
+/** Bytes that are encrypted at once. */
+const stride = 65_536;
+
+/** Sends bytes through a cipher and back to their places: a large file is in memory once. */
+function inPlace(cipher: Cipheriv | Decipheriv, bytes: Buffer): Buffer {
+  for (let at = 0; at < bytes.length; at += stride) bytes.set(cipher.update(bytes.subarray(at, at + stride)), at);
+  cipher.final();
+  return bytes;
+}
+
+/** Encrypts a file with a key of its own, in its place. */
+export function encryptFile(content: Buffer): { readonly bytes: Buffer; readonly keys: FileKeys } {
   const key = Buffer.from(secret(32), "hex");
   // The lower half counts.
   const iv = Buffer.concat([Buffer.from(secret(8), "hex"), Buffer.alloc(8)]);
   const cipher = createCipheriv(algorithm, key, iv);
-  const bytes = Buffer.concat([cipher.update(content), cipher.final()]);
+  const bytes = inPlace(cipher, content);
   const k = key.toString("base64url");
   const keys = {
     v: version,
@@ -33,10 +43,10 @@ export class BadFile extends Error {
 }
 
 /**
- * Decrypts a file, once its hash was found to be right.
+ * Decrypts a file in its place, once its hash was found to be right.
  * @throws BadFile
  */
-export function decryptFile(bytes: Uint8Array, keys: FileKeys): Buffer {
+export function decryptFile(bytes: Buffer, keys: FileKeys): Buffer {
   const { hashes, iv, key, v } = keys;
   if (v !== version) throw new BadFile("it is encrypted in an unknown way");
   if (!isObject(key) || !isObject(hashes) || typeof iv !== "string") throw new BadFile("its key is malformed");
@@ -45,6 +55,5 @@ export function decryptFile(bytes: Uint8Array, keys: FileKeys): Buffer {
     throw new BadFile("its key is malformed");
   const hash = createHash("sha256").update(bytes).digest();
   if (!hash.equals(Buffer.from(String(hashes.sha256), "base64"))) throw new BadFile("it was changed on its way");
-  const decipher = createDecipheriv(algorithm, secretKey, counter);
-  return Buffer.concat([decipher.update(bytes), decipher.final()]);
+  return inPlace(createDecipheriv(algorithm, secretKey, counter), bytes);
 }

@@ -56,6 +56,12 @@ export class HomeserverProbe {
     return this.#ask("POST", path, true, { transaction_id: id });
   }
 
+  /** Keys of the users' devices, as people are given them. */
+  keys(userIds: readonly string[]): Promise<ProbeAnswer> {
+    const content = { device_keys: Object.fromEntries(userIds.map((userId) => [userId, []])) };
+    return this.#ask("POST", "/_matrix/client/v3/keys/query", true, content);
+  }
+
   async #ask(method: "GET" | "POST", path: string, withToken = true, content = {}): Promise<ProbeAnswer> {
     try {
       const headers = withToken && this.#token !== undefined ? { authorization: `Bearer ${this.#token}` } : {};

@@ -37,6 +37,13 @@ export const withTarget = (content: Readonly<Record<string, unknown>>, eventId: 
   "m.relates_to": { ...(isObject(content["m.relates_to"]) && content["m.relates_to"]), event_id: eventId },
 });
 
+/** The text of an edit as a message of its own, which answers the event that it would have changed. */
+export const asAnswer = (edit: Readonly<Record<string, unknown>>, target: EventId): Record<string, unknown> => ({
+  ...(isObject(edit["m.new_content"]) && edit["m.new_content"]),
+  ...relationTo(undefined, target),
+  "org.clevernet.key": edit["org.clevernet.key"],
+});
+
 /** The event that `withTarget` has filled in. */
 export const relatedEvent = (content: Readonly<Record<string, unknown>>): EventId => {
   const relation = content["m.relates_to"];

@@ -34,6 +34,8 @@ export interface Config {
   readonly files: { readonly quotaMegabytes: number };
   /** The largest file that is taken from a room. */
   readonly media: { readonly maxMegabytes: number };
+  /** Devices of agents that this process has open at most. */
+  readonly encryption: { readonly maxOpenDevices: number };
   readonly permissions: Permissions;
   readonly controlRoom: RoomId | undefined;
   /** Messages per minute that wake agents: of one person, and in one room. */

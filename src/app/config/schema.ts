@@ -79,6 +79,17 @@ const mediaSection = section({
     .describe("Largest file that is kept."),
 });
 
+const devices = "a whole number of devices, 1 or more";
+const encryptionSection = section({
+  maxOpenDevices: z
+    .int(devices)
+    .min(1, devices)
+    .default(200)
+    .describe(
+      "Most devices of agents that are in memory at the same time, in one process: about 100 kB each. The one that was not used for the longest time is closed, and opened again when it is needed.",
+    ),
+});
+
 const megabytes = "a whole number of megabytes, 1 or more";
 const filesSection = section({
   quotaMegabytes: z
@@ -177,6 +188,7 @@ export const configKeys = {
     ),
   files: filesSection.prefault({}).describe("Files of agents, people and rooms."),
   media: mediaSection.prefault({}).describe("Images, voice messages and other files that people send in rooms."),
+  encryption: encryptionSection.prefault({}).describe("Encrypted rooms. They need no setting."),
   permissions: z
     .record(z.string().refine(isActor, `not an actor, expected ${actor}`), z.enum(levels, level), permissions)
     .default({})

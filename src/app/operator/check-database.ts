@@ -6,6 +6,7 @@ import { lockHolder } from "../../adapters/database/lock.ts";
 import { migrationFiles, saysUnknown } from "../../adapters/database/migrate.ts";
 import { messageOf, UserError } from "../../base/lib/errors.ts";
 import { checkAgents } from "./check-agents.ts";
+import { checkDevices } from "./check-devices.ts";
 import { type CheckSetting, type Finding, failed, ok, warning } from "./check-finding.ts";
 
 const oldestServer = 16;
@@ -84,7 +85,9 @@ async function* look(database: Database, setting: CheckSetting): AsyncGenerator<
     yield ok("migrations", `the next start applies ${condition.pending.join(", ")}.`);
   } else yield ok("migrations", "the schema is up to date.");
   if ("url" in location) yield vectorOf(condition, server);
-  if (condition.pending.length === 0) yield* checkAgents(database, setting);
+  if (condition.pending.length > 0) return;
+  yield* checkAgents(database, setting);
+  yield* checkDevices(database, setting);
 }
 
 const vectorOf = ({ vector }: Condition, server: number): Finding => {

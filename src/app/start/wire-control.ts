@@ -2,7 +2,7 @@ import type { Database } from "../../adapters/database/connection.ts";
 import type { Notifier } from "../../adapters/database/notify.ts";
 import type { MatrixClient } from "../../adapters/matrix/client.ts";
 import { messageOf } from "../../base/lib/errors.ts";
-import { digest, type RoomId } from "../../base/lib/ids.ts";
+import { digest, type RoomId, type UserId } from "../../base/lib/ids.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { introduce } from "../../domain/agents/profile.ts";
 import { Audit } from "../../domain/tables/audit.ts";
@@ -39,6 +39,7 @@ interface Parts {
   readonly approvals: Approvals;
   /** There is an agent that may be new. */
   readonly onWelcome: () => void;
+  readonly onErased: (userId: UserId) => void;
   readonly sweep: () => void;
   readonly devices: AgentDevices;
 }
@@ -75,6 +76,7 @@ export async function wireControl(parts: Parts) {
     client,
     welcome,
     onReaders: () => guests.follow(),
+    onErased: parts.onErased,
     onWaiting: mind.onWoken,
   });
 

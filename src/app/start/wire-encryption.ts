@@ -34,6 +34,7 @@ interface Setting {
   readonly serverName: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly maxOpenDevices: number;
   readonly onCommitted: (milliseconds: number) => void;
   readonly onShared: () => void;
   readonly onUnsealed: (outcome: string) => void;
@@ -43,15 +44,12 @@ interface Setting {
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
 }
 
-/** Devices that are open at the same time, in one process. */
-const machinesMost = 200;
-
 /** Ties together what agents need to read and to write in encrypted rooms. */
 export function wireEncryption(setting: Setting) {
   const { database } = setting;
   const machines: Machines = new Machines({
     ...setting,
-    most: machinesMost,
+    most: setting.maxOpenDevices,
     session: setting.leases.session,
     onKeys: (keys) => sealedKeeper.keysCame(keys),
     onRenewed(userId, { before, now }, why) {

@@ -132,6 +132,7 @@ export async function wire({ live, registration, database, notifier, leases, log
   const encryption = wireEncryption({
     ...shared,
     ...metrics.encryption,
+    maxOpenDevices: config.encryption.maxOpenDevices,
     database,
     events,
     notifier,
@@ -201,6 +202,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     controlRoom,
     approvals,
     onWelcome: () => encryption.devices.nudge(),
+    onErased: (userId) => encryption.machines.forget(userId),
     devices: encryption.commanded,
     sweep() {
       void reconciler.sweep();

@@ -41,6 +41,7 @@ const leanElement = (entry: TimelineEntry, self: UserId): Element => {
         replyTo: numberOf(entry.replyTo),
         edited: entry.edited,
         formattedDiffers: entry.formattedDiffers,
+        encrypted: entry.encrypted,
         ...(entry.media && mediaAttributes(entry.media)),
       },
       entry.body,

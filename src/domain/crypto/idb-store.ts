@@ -31,7 +31,7 @@ abstract class Source {
 
   protected abstract get place(): StagedTransaction;
   protected abstract get store(): string;
-  protected abstract keyOf(primaryKey: string, value: unknown): Key | undefined;
+  protected abstract keyOf(primaryKey: string, text: string): Key | undefined;
 
   getAll(query?: Query, limit?: number): StoreRequest {
     return this.#ask(async () => (await this.find(query, limit)).map(({ value }) => value));
@@ -64,9 +64,8 @@ abstract class Source {
 
   protected async find(query: Query, limit?: number): Promise<Found[]> {
     const rows = [...(await this.place.readAll(this.store))].flatMap(([primaryKey, text]): Found[] => {
-      const value: unknown = JSON.parse(text);
-      const key = this.keyOf(primaryKey, value);
-      return key !== undefined && isMeant(key, query) ? [{ key, primaryKey, value }] : [];
+      const key = this.keyOf(primaryKey, text);
+      return key !== undefined && isMeant(key, query) ? [{ key, primaryKey, value: JSON.parse(text) }] : [];
     });
     return rows.sort(byKey).slice(0, limit || undefined);
   }
@@ -180,7 +179,8 @@ export class Index extends Source {
     return this.objectStore.name;
   }
 
-  protected keyOf(_primaryKey: string, value: unknown): Key | undefined {
+  protected keyOf(_primaryKey: string, text: string): Key | undefined {
+    const value: unknown = JSON.parse(text);
     const at = (path: string): Key | undefined => {
       const found = isObject(value) ? value[path] : undefined;
       return typeof found === "string" || typeof found === "number" ? found : undefined;

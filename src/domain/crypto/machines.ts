@@ -89,6 +89,12 @@ export class Machines {
     });
   }
 
+  /** The agent is no more: in no process anything of its device stays in memory. */
+  forget(userId: UserId): void {
+    this.#giveUp(userId);
+    this.#parts.notifier.tell("devices", [userId]);
+  }
+
   /** Closes all machines after their running jobs. */
   async close(): Promise<void> {
     await this.#jobs.idle();

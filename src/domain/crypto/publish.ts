@@ -2,6 +2,7 @@ import { DeviceId, UserId as OlmUserId } from "@matrix-org/matrix-sdk-crypto-was
 import { isObject } from "../../base/lib/json.ts";
 import type { IdentitySeeds } from "../tables/crypto-machines.ts";
 import { type Device, flush, send } from "./device.ts";
+import { isPublished, publicIdentity } from "./identity.ts";
 
 /** The homeserver knows the device with other keys than ours: our memory of it is not the one that made them. */
 export class OtherKeys extends Error {
@@ -13,7 +14,11 @@ export class OtherKeys extends Error {
  * is given, or a new one. Returns the identity. Each step may be repeated.
  */
 export async function publish(device: Device, identity: IdentitySeeds | null): Promise<IdentitySeeds> {
-  await refuseOtherKeys(device);
+  const known = await knownOf(device);
+  refuseOtherKeys(device, known);
+  // The machine takes the private keys of no other identity than the one that people are given.
+  if (identity && !isPublished(device.userId, identity, known))
+    await giveIdentity(device, publicIdentity(device.userId, identity));
   await flush(device);
   if (identity) await sign(device, identity);
   else await makeIdentity(device);
@@ -23,23 +28,22 @@ export async function publish(device: Device, identity: IdentitySeeds | null): P
   return { master: seeds.masterKey, selfSigning: seeds.self_signing_key, userSigning: seeds.userSigningKey };
 }
 
-async function refuseOtherKeys({ client, machine, userId, deviceId }: Device): Promise<void> {
-  const theirs = await publishedKey(client, userId, deviceId);
-  if (theirs !== undefined && theirs !== machine.identityKeys.ed25519.toBase64())
+/** What people are given of the agent and its device. */
+function knownOf({ client, userId, deviceId }: Device): Promise<unknown> {
+  const body = { device_keys: { [userId]: [deviceId] } };
+  return client.request("POST", "/_matrix/client/v3/keys/query", { as: { userId }, body });
+}
+
+function refuseOtherKeys({ machine, userId, deviceId }: Device, known: unknown): void {
+  const found = at(at(at(at(known, "device_keys"), userId), deviceId), "keys");
+  const theirs = at(found, `ed25519:${deviceId}`);
+  if (typeof theirs === "string" && theirs !== machine.identityKeys.ed25519.toBase64())
     throw new OtherKeys(`the device ${deviceId} of ${userId} has other keys already`);
 }
 
-/** Key by which the homeserver says that people know the device. */
-async function publishedKey(
-  client: Device["client"],
-  userId: Device["userId"],
-  deviceId: string,
-): Promise<string | undefined> {
-  const body = { device_keys: { [userId]: [deviceId] } };
-  const answer = await client.request("POST", "/_matrix/client/v3/keys/query", { as: { userId }, body });
-  const found = at(at(at(at(answer, "device_keys"), userId), deviceId), "keys");
-  const key = at(found, `ed25519:${deviceId}`);
-  return typeof key === "string" ? key : undefined;
+async function giveIdentity({ client, userId, deviceId }: Device, body: Record<string, unknown>): Promise<void> {
+  const path = "/_matrix/client/v3/keys/device_signing/upload";
+  await client.request("POST", path, { as: { userId, deviceId }, body });
 }
 
 const at = (value: unknown, key: string): unknown => (isObject(value) ? value[key] : undefined);
@@ -57,12 +61,9 @@ async function sign(device: Device, { master, selfSigning, userSigning }: Identi
 }
 
 async function makeIdentity(device: Device): Promise<void> {
-  const { client, machine, userId, deviceId } = device;
-  const as = { userId, deviceId };
   const { uploadKeysRequest, uploadSignaturesRequest, uploadSigningKeysRequest } =
-    await machine.bootstrapCrossSigning(false);
+    await device.machine.bootstrapCrossSigning(false);
   if (uploadKeysRequest) await send(device, uploadKeysRequest);
-  const keys = JSON.parse(uploadSigningKeysRequest.body);
-  await client.request("POST", "/_matrix/client/v3/keys/device_signing/upload", { as, body: keys });
+  await giveIdentity(device, JSON.parse(uploadSigningKeysRequest.body));
   await send(device, uploadSignaturesRequest);
 }

@@ -143,7 +143,10 @@ export class Agents {
     );
   }
 
-  /** The agent is no more; its name stays taken, and what it still had to do or to say is forgotten. */
+  /**
+   * The agent is no more; its name stays taken, and what it still had to do or to say is forgotten. Keys for which it
+   * waited are waited for by others of the room.
+   */
   async remove(name: AgentName): Promise<void> {
     await this.#database.run(
       (sql) => sql`
@@ -154,6 +157,11 @@ export class Agents {
         ), unsaid as (
           update outbox set state = 'failed', error = 'the agent was deleted', settled_at = now()
           where sender in (select user_id from gone) and state = 'pending'
+        ), given_up as (
+          delete from sealed_events where user_id in (select user_id from gone) returning event_id
+        ), tried as (
+          update events set routed_at = null, source = case source when 'push' then 'sweep' else source end
+          where event_id in (select event_id from given_up)
         )
         delete from wakes where agent in (select name from gone) and turn_id is null`,
     );
@@ -174,6 +182,8 @@ export class Agents {
         called as (delete from operations where agent = ${name}),
         planning as (delete from todos where agent = ${name}),
         known as (delete from knowledge where agent = ${name}),
+        device as (delete from crypto_machines where user_id in (select user_id from agents where name = ${name})),
+        keys as (delete from crypto_rows where user_id in (select user_id from agents where name = ${name})),
         earlier as (
           delete from file_versions where (share = 'agents' and root = ${name})
             or (share = 'rooms' and path like '/%/agents/%' and split_part(path, '/', 4) = ${name})

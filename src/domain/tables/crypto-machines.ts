@@ -1,6 +1,6 @@
 import type { Database, Json } from "../../adapters/database/connection.ts";
 import { sessionLives } from "../../adapters/database/shards.ts";
-import type { UserId } from "../../base/lib/ids.ts";
+import type { AgentName, UserId } from "../../base/lib/ids.ts";
 import { NotOwner } from "./crypto-rows.ts";
 
 /** Private keys of an identity, by which people know that a device is the agent's. Never logged, never shown. */
@@ -29,6 +29,12 @@ export interface DeviceListing extends Pick<CryptoMachineRow, "deviceId"> {
   readonly renewedAt: Date | null;
   /** Events whose key this device looks for. */
   readonly waiting: number;
+}
+
+/** A device that people can write to. */
+export interface KnownDevice extends Pick<CryptoMachineRow, "userId" | "deviceId"> {
+  readonly name: AgentName;
+  readonly identity: IdentitySeeds;
 }
 
 type Owner = Pick<CryptoMachineRow, "userId" | "epoch">;
@@ -118,6 +124,16 @@ export class CryptoMachines {
         from crypto_machines m where user_id = ${userId}`,
     );
     return row;
+  }
+
+  /** Devices of agents that the homeserver should have. */
+  known(): Promise<KnownDevice[]> {
+    return this.#database.run(
+      (sql) => sql<KnownDevice[]>`
+        select a.name, m.user_id as "userId", m.device_id as "deviceId", m.identity
+        from crypto_machines m join agents a on a.user_id = m.user_id and a.deleted_at is null
+        where m.published_at is not null and m.identity is not null order by a.name`,
+    );
   }
 
   /** Finds the users who had devices, and have none now that anybody can write to. */

@@ -1,8 +1,11 @@
 import type { MatrixClient } from "../../adapters/matrix/client.ts";
+import { editTarget } from "../../adapters/matrix/message.ts";
+import { asAnswer } from "../../adapters/matrix/relation.ts";
 import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Machines } from "../../domain/crypto/machines.ts";
 import { mustBeSealed } from "../../domain/speech/plain-text.ts";
 import type { CryptoMachines } from "../../domain/tables/crypto-machines.ts";
+import type { Events } from "../../domain/tables/events.ts";
 import type { Outbox, OutboxDraft, OutboxRow } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import type { RoomSecrecy } from "../../domain/tables/secrecy.ts";
@@ -11,6 +14,7 @@ interface SealingParts {
   readonly client: MatrixClient;
   readonly machines: Pick<Machines, "run">;
   readonly outbox: Pick<Outbox, "freeze">;
+  readonly events: Pick<Events, "find">;
   readonly table: Pick<CryptoMachines, "findUnpublished">;
   readonly rooms: Pick<Rooms, "isEncrypted" | "isUnwritable">;
   readonly secrecyOf: (roomId: RoomId) => Promise<RoomSecrecy>;
@@ -63,7 +67,7 @@ export class Sealing {
 
   /** A row's message in the form in which it is sent however often; it is made once. */
   async wireOf(row: OutboxDraft, content: Content): Promise<Wire> {
-    const sealed = await this.#seal(row.sender, row.roomId, content);
+    const sealed = await this.#seal(row.sender, row.roomId, await this.#shown(content));
     const marks = Object.entries(content).filter(([name]) => isMark(name));
     const wire = { ...sealed, ...Object.fromEntries(marks.map(([name, value]) => [name, shownMark(value)])) };
     return { type: "m.room.encrypted", content: await this.#parts.outbox.freeze(row.key, wire) };
@@ -93,6 +97,14 @@ export class Sealing {
     const found = await this.#parts.client.hasState({ userId: sender }, roomId, "m.room.encryption");
     this.#asked.set(roomId, found);
     return found;
+  }
+
+  /** What was said in plain text cannot be edited by something encrypted: homeservers and clients pass over that. */
+  async #shown(content: Content): Promise<Content> {
+    const target = editTarget({ type: "m.room.message", content });
+    const original = target && (await this.#parts.events.find(target));
+    const isPlain = original?.type === "m.room.message" && !original.encrypted;
+    return isPlain ? asAnswer(content, original.eventId) : content;
   }
 
   async #seal(sender: UserId, roomId: RoomId, content: Content): Promise<Record<string, unknown>> {

@@ -21,13 +21,17 @@ export async function uploadFiles(
       found[part] = { url, keys: cipher };
       continue;
     }
-    const given = await give(client, as, { name, contentType, bytes: Buffer.from(content ?? []) }, sealed);
+    const given = await give(client, as, { name, contentType, bytes: bufferOf(content) }, sealed);
     await uploads.markUploaded(row.key, part, given.url, given.keys);
     found[part] = given;
   }
   if (found.file === undefined) throw new Error(`the file of outbox row ${row.key} is gone`);
   return withUrls(row.content as Record<string, unknown>, { ...found, file: found.file });
 }
+
+/** The same bytes, not a copy: nobody else has them. */
+const bufferOf = (content: Uint8Array | null): Buffer =>
+  content ? Buffer.from(content.buffer, content.byteOffset, content.byteLength) : Buffer.alloc(0);
 
 interface Given {
   readonly url: string;

@@ -41,7 +41,7 @@ export class SealedKeeper {
   readonly #stopped = new AbortController();
   readonly #askedAt = new Map<UserId, number>();
   /** Sessions of which people were told, or need not be. */
-  readonly #told = new Set<string>();
+  #told = new Set<string>();
   #nudged = Promise.withResolvers<void>();
   #working: Promise<void> = Promise.resolve();
 
@@ -104,6 +104,7 @@ export class SealedKeeper {
     const { leases, sealed } = this.#parts;
     await sealed.forgetOld();
     const waiting = (await sealed.findWaiting()).filter(({ roomId }) => leases.holds(roomId));
+    this.#told = new Set(waiting.map(sessionOf).filter((session) => this.#told.has(session)));
     for (const event of waiting) if (event.ageSeconds >= silentSeconds) await this.#tell(event);
     const youngest = new Map(waiting.map(({ userId, ageSeconds }) => [userId, ageSeconds]));
     for (const [userId, age] of youngest) await this.#ask(userId, pauseAfter(age));
@@ -129,7 +130,7 @@ export class SealedKeeper {
   /** Sends one notice for each session, by one agent of the room; the outbox knows earlier ones. */
   async #tell(waiting: SealedEvent): Promise<void> {
     const { devices, events, onOutbox, outbox, rights } = this.#parts;
-    const session = `${waiting.roomId} ${waiting.sessionId}`;
+    const session = sessionOf(waiting);
     if (this.#told.has(session)) return;
     const event = await events.find(waiting.eventId);
     if (event && (await this.#isMissed(waiting, event)) && includesLevel(await rights.of(event.sender), "chat")) {
@@ -147,5 +148,7 @@ export class SealedKeeper {
     return !(await events.hasAnsweredUnknown({ userId }, event));
   }
 }
+
+const sessionOf = ({ roomId, sessionId }: SealedEvent): string => `${roomId} ${sessionId}`;
 
 const pauseAfter = (ageSeconds: number): number => Math.min(latestSeconds, Math.max(soonestSeconds, ageSeconds / 4));

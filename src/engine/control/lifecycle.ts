@@ -16,6 +16,8 @@ export interface LifecycleParts {
   readonly welcome: (agent: Agent) => Promise<void>;
   /** Called when other people may watch the agent. */
   readonly onReaders: () => void;
+  /** Nothing may be left in memory of what the user's device knew. */
+  readonly onErased: (userId: UserId) => void;
   readonly onWaiting: (conversations: readonly Conversation[]) => void;
 }
 
@@ -63,7 +65,7 @@ export class AgentLifecycle {
    * @throws HomeserverError when the homeserver cannot be reached; what was done until then is not done again
    */
   async remove(agent: Agent, by: string, erase: boolean): Promise<void> {
-    const { client, directory, rooms } = this.#parts;
+    const { client, directory, onErased, rooms } = this.#parts;
     await this.pause(agent.name, by);
     for (const roomId of await rooms.joinedRooms(agent.userId)) {
       await unlessRefused(client.leave({ userId: agent.userId }, roomId, "This agent was deleted."));
@@ -71,6 +73,7 @@ export class AgentLifecycle {
     if (agent.registered) await unlessRefused(client.deactivate(agent.userId, erase));
     if (erase) await directory.table.erase(agent.name);
     await directory.table.remove(agent.name);
+    if (erase) onErased(agent.userId);
     directory.forget(agent.name);
   }
 }

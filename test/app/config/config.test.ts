@@ -49,6 +49,7 @@ describe("configuration", () => {
       models: {},
       files: { quotaMegabytes: 256 },
       media: { maxMegabytes: 16 },
+      encryption: { maxOpenDevices: 200 },
       permissions: { "@you:example.org": "admin" },
       controlRoom: undefined,
       agents: [],

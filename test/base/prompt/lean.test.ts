@@ -52,6 +52,12 @@ describe("a line of the log", () => {
     );
   });
 
+  test("says of a message that it came encrypted, and nothing of one in plain text", () => {
+    const [secret, plain] = [true, false].map((encrypted) => lineOf(said("@ann:example.org", "hi", { encrypted })));
+    expect(secret).toContain(' sender="ann" encrypted>hi');
+    expect(plain).toContain(' sender="ann">hi');
+  });
+
   test("names events by their numbers, and one that has none by its id", () => {
     const numbers = { $root: 3 };
     const reply = said("@ann:example.org", "hi", { threadId: "$root" as EventId, replyTo: "$old" as EventId, numbers });

@@ -16,7 +16,14 @@ export const message = (
   at: string,
   sender: string,
   body: string,
-  more: { threadId?: string; replyTo?: string; edited?: boolean; formattedDiffers?: boolean; media?: MediaView } = {},
+  more: {
+    threadId?: string;
+    replyTo?: string;
+    edited?: boolean;
+    formattedDiffers?: boolean;
+    encrypted?: boolean;
+    media?: MediaView;
+  } = {},
 ): TimelineEntry => ({
   kind: "message",
   roomId: roomId as RoomId,
@@ -27,6 +34,7 @@ export const message = (
   body,
   edited: more.edited,
   formattedDiffers: more.formattedDiffers,
+  encrypted: more.encrypted,
   media: more.media,
   threadId: more.threadId as EventId | undefined,
   replyTo: more.replyTo as EventId | undefined,
@@ -146,7 +154,10 @@ export const busyWorld: World = {
           sender: alice as UserId,
           reaction: { key: "👍", to: "$j" as EventId },
         },
-        message(work, "$a", "2026-03-01T08:30:00Z", alice, "Plan:\n  1. <b>look</b>\r\n  2. ask", { edited: true }),
+        message(work, "$a", "2026-03-01T08:30:00Z", alice, "Plan:\n  1. <b>look</b>\r\n  2. ask", {
+          edited: true,
+          encrypted: true,
+        }),
       ],
       newEvents: [
         message(work, "$b", "2026-03-01T09:00:00Z", alice, "And this?", { threadId: "$a", replyTo: "$a" }),

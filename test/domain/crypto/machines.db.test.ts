@@ -3,13 +3,17 @@ import { describe, expect, it } from "vitest";
 import { type Notifier, nobodyElse } from "../../../src/adapters/database/notify.ts";
 import { systemClock } from "../../../src/base/lib/clock.ts";
 import { RetryError } from "../../../src/base/lib/errors.ts";
-import type { RoomId, UserId } from "../../../src/base/lib/ids.ts";
+import type { AgentName, RoomId, UserId } from "../../../src/base/lib/ids.ts";
+import { compareKeys } from "../../../src/domain/crypto/identity.ts";
 import type { RoomKey } from "../../../src/domain/crypto/machine.ts";
 import { Machines } from "../../../src/domain/crypto/machines.ts";
 import type { Unsealed } from "../../../src/domain/crypto/unseal.ts";
+import { Agents } from "../../../src/domain/tables/agents.ts";
+import { CryptoMachines } from "../../../src/domain/tables/crypto-machines.ts";
 import { NotOwner } from "../../../src/domain/tables/crypto-rows.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { KeyServer } from "../../support/key-server.ts";
+import { eventually } from "../../support/poll.ts";
 import { addAgent, newEventId, newRoom } from "../../support/rows.ts";
 
 const log = pino({ level: "silent" });
@@ -76,6 +80,25 @@ onEachDatabase((database) => {
     const [row] = await database().sql`select identity, published_at from crypto_machines where user_id = ${one}`;
     expect(row?.published_at).not.toBeNull();
     expect(Object.keys(row?.identity ?? {}).sort()).toEqual(["master", "selfSigning", "userSigning"]);
+  });
+
+  it("of an agent's keys it is told how those differ that people are given", async () => {
+    const { one } = await pair();
+    const server = new KeyServer();
+    const machines = open(server);
+    await machines.run(one, async () => {});
+    const device = (await new CryptoMachines(database()).known()).find(({ userId }) => userId === one);
+    if (!device) throw new Error("there is no device");
+    const ask = (body: object) =>
+      server.client.request("POST", "/_matrix/client/v3/keys/query", { as: { userId: one }, body: body as never });
+    const answer = JSON.stringify(await ask({ device_keys: { [one]: [] } }));
+    const [, key = ""] = /"curve25519:DEVICE":"(.{10})/.exec(answer) ?? [];
+    const differs = (of: string) => compareKeys(device, JSON.parse(of));
+    expect(differs(answer)).toBeUndefined();
+    expect(differs("{}")).toBe("no device");
+    expect(differs(answer.replaceAll(key, "AAAAAAAAAA"))).toBe("not signed");
+    expect(differs(answer.replaceAll('"master_keys"', '"others"'))).toBe("another identity");
+    await machines.close();
   });
 
   it("an event whose key has not come is sealed, and whoever waits hears of the key", async () => {
@@ -211,6 +234,42 @@ onEachDatabase((database) => {
     await machines.close();
   });
 
+  it("nothing of an erased agent's device stays in memory, nor comes back", async () => {
+    const { one } = await pair();
+    const agents = new Agents(database());
+    const machines = open(new KeyServer());
+    await machines.run(one, async () => {});
+    const { name } = (await agents.all()).find(({ userId }) => userId === one) ?? { name: "" as AgentName };
+    await agents.erase(name);
+    await agents.remove(name);
+    machines.forget(one);
+    await eventually(() => machines.size === 0, { what: "the device to be closed" });
+    await expect(machines.run(one, async () => {})).rejects.toThrow("is no agent");
+    expect(await database().sql`select 1 from crypto_rows where user_id = ${one}`).toEqual([]);
+    await machines.close();
+  });
+
+  it("ten thousand messages to a device are taken by pages, each stored before the next", async () => {
+    const { one, other, roomId } = await pair();
+    const server = new KeyServer();
+    const machines = open(server);
+    for (const userId of [one, other]) await machines.run(userId, (machine) => machine.pull());
+    for (let n = 0; n < 10_000; n++) server.deliver(one, { sender: other, type: "m.dummy", content: { n } });
+    const sealed = await say(machines, other, room(roomId, [one, other]), "at last");
+    const before = server.asked.length;
+    const stored: string[] = [];
+    const { sql } = database();
+    server.onSync = async () => {
+      const [row] = await sql<{ since: string }[]>`select since from crypto_machines where user_id = ${one}`;
+      stored.push(row?.since ?? "");
+    };
+    expect(await read(machines, one, other, roomId, sealed)).toMatchObject({ state: "read" });
+    const syncs = server.asked.slice(before).filter((what) => what === "GET sync");
+    expect(syncs).toHaveLength(102);
+    expect(new Set(stored).size).toBeGreaterThan(100);
+    await machines.close();
+  });
+
   it("a write that fails at any moment ends the call and harms nothing: the next call does it", async () => {
     const { sql } = database();
     await sql
@@ -261,6 +320,7 @@ onEachDatabase((database) => {
         return rows[0];
       };
       const before = await devices();
+      const master = server.masterOf(one);
       /** It is a new one, of the same identity, and is read. */
       const expectRenewed = async (ours: Machines) => {
         const speak = () => say(ours, one, room(roomId, [one, other]), "after");
@@ -271,7 +331,7 @@ onEachDatabase((database) => {
         expect(now?.own).not.toBe(before?.own);
         expect(now?.sends).toBe(now?.own);
         expect(now?.identity).toEqual(before?.identity);
-        expect(server.asked.filter((what) => what === "POST keys/device_signing/upload")).toHaveLength(2);
+        expect(server.masterOf(one)).toEqual(master);
       };
       return { one, other, roomId, server, machines, openOnes, memory, whys, expectRenewed };
     };
@@ -316,6 +376,16 @@ onEachDatabase((database) => {
       await machines.renew(one);
       await machines.run(one, async () => {});
       expect(whys).toHaveLength(2);
+      await machines.close();
+    });
+
+    it("has its identity again where somebody else has made another one", async () => {
+      const { one, server, machines, expectRenewed } = await scene();
+      const body = { master_key: { keys: { "ed25519:x": "x" } } };
+      const as = { userId: one };
+      await server.client.request("POST", "/_matrix/client/v3/keys/device_signing/upload", { as, body });
+      machines.lost({ userId: one, deviceId: "DEVICE" });
+      await expectRenewed(machines);
       await machines.close();
     });
 

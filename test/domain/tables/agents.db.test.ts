@@ -3,7 +3,7 @@ import type { RoomId } from "../../../src/base/lib/ids.ts";
 import { type AgentRow, Agents } from "../../../src/domain/tables/agents.ts";
 import { Turns } from "../../../src/domain/tables/turns.ts";
 import { onEachDatabase } from "../../support/database.ts";
-import { addAgent, call, newKey, newRoom, wake } from "../../support/rows.ts";
+import { addAgent, call, newKey, newRoom, settleEvent, wake } from "../../support/rows.ts";
 
 /** Tables that keep rows of an erased agent: that there was one, what happened in rooms, and what its calls cost. */
 const kept = ["agents", "members", "events", "outbox", "usage", "spending", "audit"];
@@ -52,6 +52,16 @@ onEachDatabase((database) => {
     });
   });
 
+  it("what a deleted agent could not decrypt is tried again by others", async () => {
+    const { sql } = database();
+    const { eventId } = await settleEvent(database(), { roomId: room, type: "m.room.encrypted" });
+    await sql`insert into sealed_events (event_id, room_id, session_id, user_id, reason)
+      values (${eventId}, ${room}, 's', ${agent.userId}, 'missing')`;
+    await agents.remove(agent.name);
+    expect(await sql`select 1 from sealed_events where event_id = ${eventId}`).toEqual([]);
+    expect(await sql`select routed_at as at from events where event_id = ${eventId}`).toMatchObject([{ at: null }]);
+  });
+
   it("an erased agent leaves nothing that it knew, in no table", async () => {
     const { sql } = database();
     const conversation = { agent: agent.name, roomId: room };
@@ -70,6 +80,9 @@ onEachDatabase((database) => {
     await turns().begin(turn, 1, "call x", { ...call({ n: 1 }), state: "running" });
     await sql`insert into todos (agent, room_id, number, name, key) values (${agent.name}, ${room}, 1, 'to do', ${newKey()})`;
     await sql`insert into knowledge (agent, source, text) values (${agent.name}, 'user', 'it is known')`;
+    const { userId } = agent;
+    await sql`insert into crypto_machines (user_id, device_id) values (${userId}, 'D')`;
+    await sql`insert into crypto_rows (user_id, store, key, value) values (${userId}, 'core', 'account', 'keys')`;
     for (const [share, path] of [
       ["agents", own],
       ["rooms", inRoom],

@@ -105,13 +105,19 @@ onEachDatabase((database) => {
       expect(await stranger.take({ body: "\0" })).toEqual([]);
       const bots = await scene();
       expect(await bots.take({ body: "\0", msgtype: "m.notice" })).toEqual([]);
-      const encrypted = await scene();
-      const state = { type: "m.room.encryption", content: { algorithm: "m.megolm.v1.aes-sha2" }, sender: newUser() };
-      await settleEvent(database(), { roomId: encrypted.roomId }, { state });
-      expect(await encrypted.take({ body: "\0" })).toEqual([]);
       const paused = await scene();
       await database().sql`update agents set paused_at = now() where name = ${paused.agent.name}`;
       expect(await paused.take({ body: "\0" })).toEqual([]);
+    });
+
+    it.each([
+      ["m.megolm.v1.aes-sha2", 1],
+      ["m.of.tomorrow", 0],
+    ])("is told of in an encrypted room where agents can write there: %s", async (algorithm, times) => {
+      const { agent, roomId, take } = await scene();
+      const state = { type: "m.room.encryption", content: { algorithm }, sender: newUser() };
+      await settleEvent(database(), { roomId }, { state });
+      expect(await take({ body: "\0" })).toEqual(says(agent.userId).slice(0, times));
     });
 
     it("is told of as well where the sweep finds it", async () => {
