@@ -20,6 +20,7 @@ export class KeyServer {
   readonly #signatures: Json[] = [];
   readonly #transactions = new Set<string>();
   #changed: { at: number; user: string }[] = [];
+  #kept: (() => void)[] | undefined;
   #at = 1;
 
   readonly client: Pick<MatrixClient, "request" | "register" | "putDevice"> = {
@@ -28,6 +29,15 @@ export class KeyServer {
     register: async () => {},
     putDevice: async () => {},
   };
+
+  /** From now on messages to devices arrive nowhere; returns how to have them arrive, with those that come. */
+  keep(): () => void {
+    this.#kept = [];
+    return () => {
+      for (const arrive of this.#kept ?? []) arrive();
+      this.#kept = undefined;
+    };
+  }
 
   #device(user: string, device: string): ServedDevice {
     const key = `${user} ${device}`;
@@ -138,8 +148,12 @@ export class KeyServer {
     this.#transactions.add(transaction);
     for (const [user, devices] of Object.entries(body.messages as Record<string, Json>)) {
       for (const [id, content] of Object.entries(devices)) {
-        this.#at += 1;
-        this.#device(user, id).inbox.push({ at: this.#at, event: { sender, type, content } });
+        const arrive = () => {
+          this.#at += 1;
+          this.#device(user, id).inbox.push({ at: this.#at, event: { sender, type, content } });
+        };
+        if (this.#kept) this.#kept.push(arrive);
+        else arrive();
       }
     }
     return {};

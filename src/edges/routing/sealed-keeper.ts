@@ -19,6 +19,9 @@ const silentSeconds = 10;
 /** Keys are asked for again after a quarter of the time for which they were waited, within these limits. */
 const soonestSeconds = 0.5;
 const latestSeconds = 60;
+/** A room is told of so many keys within this time: of more there is nothing new to say. */
+const tellingsMost = 3;
+const tellingsMs = 10 * 60_000;
 
 interface SealedKeeperParts {
   readonly machines: Pick<Machines, "run">;
@@ -42,6 +45,8 @@ export class SealedKeeper {
   readonly #askedAt = new Map<UserId, number>();
   /** Sessions of which people need not be told any more. */
   readonly #told = new Set<string>();
+  /** When rooms were told lately, by the monotonic clock. */
+  readonly #tellings = new Map<RoomId, readonly number[]>();
   #nudged = Promise.withResolvers<void>();
   #working: Promise<void> = Promise.resolve();
 
@@ -104,6 +109,8 @@ export class SealedKeeper {
     const { leases, sealed } = this.#parts;
     await sealed.forgetOld();
     const waiting = (await sealed.waiting()).filter(({ roomId }) => leases.holds(roomId));
+    const sessions = new Set(waiting.map(nameOf));
+    for (const session of this.#told) if (!sessions.has(session)) this.#told.delete(session);
     for (const event of waiting) if (event.ageSeconds >= silentSeconds) await this.#tell(event);
     const youngest = new Map(waiting.map(({ userId, ageSeconds }) => [userId, ageSeconds]));
     for (const [userId, age] of youngest) await this.#ask(userId, pauseAfter(age));
@@ -129,15 +136,22 @@ export class SealedKeeper {
   /** One notice for each session, by one agent of the room; the outbox knows what was said. */
   async #tell(waiting: SealedEvent): Promise<void> {
     const { devices, events, onOutbox, outbox, rights } = this.#parts;
-    const session = `${waiting.roomId} ${waiting.sessionId}`;
+    const session = nameOf(waiting);
     if (this.#told.has(session)) return;
-    const event = await events.find(waiting.eventId);
+    const before = this.#tellingsIn(waiting.roomId);
+    const event = before.length < tellingsMost ? await events.find(waiting.eventId) : undefined;
     if (event && (await this.#isMissed(waiting, event)) && includesLevel(await rights.of(event.sender), "chat")) {
       const isOlder = event.sentAt < ((await devices.find(waiting.userId))?.publishedAt ?? event.sentAt);
       await outbox.add(sealedNotice(isOlder ? { ...waiting, reason: "early" } : waiting, event));
       onOutbox([waiting.roomId]);
+      this.#tellings.set(waiting.roomId, [...before, this.#parts.clock.monotonic()]);
     }
     this.#told.add(session);
+  }
+
+  #tellingsIn(roomId: RoomId): readonly number[] {
+    const since = this.#parts.clock.monotonic() - tellingsMs;
+    return (this.#tellings.get(roomId) ?? []).filter((at) => at > since);
   }
 
   /** A person's message that was not redacted, and not answered in a way that the database does not remember. */
@@ -148,4 +162,5 @@ export class SealedKeeper {
   }
 }
 
+const nameOf = ({ roomId, sessionId }: SealedEvent): string => `${roomId} ${sessionId}`;
 const pauseAfter = (ageSeconds: number): number => Math.min(latestSeconds, Math.max(soonestSeconds, ageSeconds / 4));

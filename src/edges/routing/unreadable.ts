@@ -6,6 +6,7 @@ import { utter } from "../../domain/speech/utter.ts";
 import type { StoredEvent } from "../../domain/tables/events.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { RoomContext } from "../../domain/tables/room-context.ts";
+import { isServed } from "./encrypted.ts";
 import type { Throttle } from "./throttle.ts";
 
 interface Parts {
@@ -28,7 +29,8 @@ export async function tellUnreadable(
   { rights, throttle }: Parts,
 ): Promise<OutboxDraft[]> {
   if (content.msgtype === "m.notice") return [];
-  if (room.state["m.room.encryption"] || !includesLevel(await rights.of(sender), "chat")) return [];
+  const isClosed = room.state["m.room.encryption"] !== undefined && !isServed(room);
+  if (isClosed || !includesLevel(await rights.of(sender), "chat")) return [];
   const speaker = (await meant()).find(({ pausedAt = null }) => pausedAt === null);
   if (!speaker || !throttle.admitTelling(roomId)) return [];
   const text =
