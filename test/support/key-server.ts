@@ -19,6 +19,8 @@ export class KeyServer {
   readonly #identities = new Map<string, Json>();
   readonly #signatures: Json[] = [];
   readonly #transactions = new Set<string>();
+  /** What is given to whoever claims this key of a device, in its place; undefined: nothing. */
+  claimed: (deviceId: string, key: Json) => Json | undefined = (_deviceId, key) => key;
   #changed: { at: number; user: string }[] = [];
   #kept: (() => void)[] | undefined;
   #at = 1;
@@ -137,7 +139,8 @@ export class KeyServer {
         const [key] = device.oneTime;
         const given = key ?? device.fallback;
         if (key) device.oneTime.delete(key[0]);
-        if (given) keys[user][id] = { [given[0]]: given[1] };
+        const answer = given && this.claimed(id, given[1] as Json);
+        if (answer) keys[user][id] = { [given[0]]: answer };
       }
     }
     return { one_time_keys: keys, failures: {} };
