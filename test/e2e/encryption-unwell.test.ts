@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerEach, answerTo } from "../support/answers.ts";
 import type { RequestHead } from "../support/http-proxy.ts";
+import { eventually } from "../support/poll.ts";
 import { addDevice, createSecretUser, type SecretUser } from "../support/secret-user.ts";
 import { Stage } from "../support/stage.ts";
 import { ratchetIndex } from "../support/wire.ts";
@@ -63,6 +64,24 @@ describe("in an encrypted room, a homeserver that is away, overloaded or broken"
     },
     180_000,
   );
+
+  it("a database that goes away while a key is given costs patience, and no answer", async () => {
+    await ann.forgetSession(room);
+    devices.push(await addDevice(stage.homeserver, ann, "password-ann"));
+    const giving = stage.toHomeserver.holdAnswer({ when: asks("PUT", "sendToDevice"), times: 1 });
+    const text = "without a database";
+    await ann.say(room, text);
+    asked.push(text);
+    await giving.reached(60_000);
+    await stage.toDatabase?.refuse();
+    giving.lift();
+    await eventually(() => stage.bridge.log.includes("ECONNREFUSED"), {
+      within: 30_000,
+      what: "the bridge to miss it",
+    });
+    await stage.toDatabase?.accept();
+    await ann.waitForMessage(room, ({ body }) => body === answerTo(text), { within: 60_000 });
+  }, 180_000);
 
   it("has had everything answered in order, once, and encrypted once", async () => {
     await stage.check();

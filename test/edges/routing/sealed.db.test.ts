@@ -354,11 +354,12 @@ onEachDatabase((database) => {
       return { id, come };
     };
 
-    it("enters history at its place, and is answered", async () => {
+    it("enters history at its place an hour later, and is answered", async () => {
       const place = await scene();
       const { id, come } = await late(place, { msgtype: "m.text", body: "first" });
       await place.route(place.event({ content: { msgtype: "m.notice", body: "second" } }));
       expect(await place.seen()).toEqual(["second"]);
+      await place.age(3_600);
       await come();
       expect(await place.seen()).toEqual(["first", "second"]);
       expect(await place.wakes()).toEqual([id]);
