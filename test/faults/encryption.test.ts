@@ -81,6 +81,8 @@ it(
         rooms.map(async (room) => {
           for (const text of texts) {
             await sleep(Math.random() * 4_000);
+            // Each begins a session: its key may be lost by whoever dies.
+            await ann.forgetSession(room);
             await ann.say(room, text);
           }
         }),

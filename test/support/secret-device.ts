@@ -53,7 +53,7 @@ export class SecretDevice {
   }
 
   async pull(): Promise<void> {
-    await pull(this.#device, {}, async () => {});
+    await pull(this.#device, {}, { together: (work) => work(), pulled: async () => {} });
   }
 
   /** Text of an event, or why it cannot be read. */
