@@ -50,4 +50,8 @@ describe.each(["embedded", "postgres"] as const)("an encrypted room, on the %s d
     await ann.forgetSession(room);
     await asks("something new");
   });
+
+  it("is left with nothing to do, and nothing in plain text", async () => {
+    await stage.check();
+  });
 });

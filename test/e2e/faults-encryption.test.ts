@@ -1,16 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerEach, answerTo } from "../support/answers.ts";
-import { isTransaction, sendsTo } from "../support/faults.ts";
-import type { Fault, RequestHead } from "../support/http-proxy.ts";
+import { bordersOfAnswer, bordersOfDevice } from "../support/secret-borders.ts";
 import { createSecretUser, type SecretUser } from "../support/secret-user.ts";
 import { Stage } from "../support/stage.ts";
-
-const asks =
-  (method: string, path: string) =>
-  (head: RequestHead): boolean =>
-    head.method === method && head.path.startsWith(`/_matrix/client/v3/${path}`);
-/** A pull of the agent's device, as no sweep is one. */
-const pulls = (head: RequestHead): boolean => asks("GET", "sync")(head) && head.path.includes("device_id=");
 
 describe.each(["embedded", "postgres"] as const)("killed in an encrypted room, on the %s database", (database) => {
   let stage: Stage;
@@ -26,14 +18,7 @@ describe.each(["embedded", "postgres"] as const)("killed in an encrypted room, o
     await stage?.strike();
   });
 
-  it.each([
-    ["keys are uploaded", (when: Stage) => when.toHomeserver.holdAnswer({ when: asks("POST", "keys/upload") })],
-    [
-      "the identity is uploaded",
-      (when: Stage) => when.toHomeserver.holdAnswer({ when: asks("POST", "keys/device_signing/upload") }),
-    ],
-    ["the device is signed", (when: Stage) => when.toHomeserver.hold({ when: asks("POST", "keys/signatures/upload") })],
-  ])("while %s, an agent has its device at the next start", async (_moment, hold) => {
+  it.each(bordersOfDevice)("while %s, an agent has its device at the next start", async (_moment, hold) => {
     const fault = hold(stage);
     const starting = stage.bridge.start();
     await fault.reached();
@@ -55,20 +40,7 @@ describe.each(["embedded", "postgres"] as const)("killed in an encrypted room, o
     return (device_keys as Record<string, Record<string, unknown>>)[user] ?? {};
   };
 
-  const moments: [string, (stage: Stage) => Fault][] = [
-    ["before the event is stored", ({ toBridge }) => toBridge.hold({ when: isTransaction })],
-    ["after the event is stored", ({ toBridge }) => toBridge.holdAnswer({ when: isTransaction })],
-    ["before its key is fetched", ({ toHomeserver }) => toHomeserver.hold({ when: pulls })],
-    ["when its key was fetched", ({ toHomeserver }) => toHomeserver.holdAnswer({ when: pulls })],
-    ["before the model is asked", ({ toModel }) => toModel.hold()],
-    ["before a key is given", ({ toHomeserver }) => toHomeserver.hold({ when: asks("PUT", "sendToDevice") })],
-    ["after a key was given", ({ toHomeserver }) => toHomeserver.holdAnswer({ when: asks("PUT", "sendToDevice") })],
-    ["before the answer is sent", ({ toHomeserver }) => toHomeserver.hold({ when: (head) => sendsTo(room)(head) })],
-    [
-      "after the answer was sent",
-      ({ toHomeserver }) => toHomeserver.holdAnswer({ when: (head) => sendsTo(room)(head) }),
-    ],
-  ];
+  const moments = bordersOfAnswer(() => room);
 
   it.each(moments)("%s, it answers once", async (moment, hold) => {
     await ann.forgetSession(room);

@@ -159,4 +159,33 @@ describe.skipIf(browserMissing)(`in Hydrogen (slow: a real browser; ${browserMis
     await expect.poll(() => page.locator(".Timeline_message", { hasText: "Once upon" }).count()).toBe(1);
     await shoot("12-ended");
   });
+
+  it("makes an encrypted room, asks, reads the answer, and is warned of nothing", async () => {
+    await page.getByLabel("Create room").click();
+    await page.getByText("Create Room", { exact: true }).click();
+    await page.getByLabel("Room name").fill("Vault");
+    expect(await page.getByLabel("Enable end-to-end encryption").isChecked()).toBe(true);
+    await page.locator("button[type=submit]").click();
+    await page.locator(".RoomList").getByText("Vault").click();
+    await page.getByLabel("Room options").click();
+    await page.getByText("Room details").click();
+    await page.getByText("People").click();
+    await page.getByText("Invite to this room").click();
+    await page.getByPlaceholder("Enter user-id of user").fill(stage.agentId());
+    await page.getByRole("button", { name: "Invite", exact: true }).click();
+    await page.getByText("helper joined the room").waitFor();
+    stage.model.on("a secret", (request) => answer(request, "**mum** is the word"));
+    await say("tell me a secret");
+    await message("is the word").waitFor();
+    expect(await message("is the word").locator("strong").textContent()).toBe("mum");
+    await shoot("13-encrypted");
+    const vault = decodeURIComponent(/room\/([^/]+)/.exec(page.url())?.[1] ?? "");
+    const rows = await stage.query<{ encrypted: boolean }>(
+      `select cipher is not null as encrypted from events where room_id = '${vault}' and type = 'm.room.message'`,
+    );
+    expect(rows).toEqual([{ encrypted: true }, { encrypted: true }]);
+    for (const warning of [".unverified", ".error"])
+      expect(await page.locator(`.Timeline_message${warning}`).count()).toBe(0);
+    expect(await page.getByText(/unable to decrypt|could not be decrypted|not verified/i).count()).toBe(0);
+  });
 });

@@ -21,7 +21,10 @@ export class KeyServer {
   readonly #identities = new Map<string, Json>();
   readonly #signatures: Json[] = [];
   readonly #transactions = new Set<string>();
+  /** Replaces a one-time key of a device for whoever claims it; undefined: nobody is given one. */
+  claimed: (deviceId: string, key: Json) => Json | undefined = (_deviceId, key) => key;
   #changed: { at: number; user: string }[] = [];
+  #kept: (() => void)[] | undefined;
   #at = 1;
 
   readonly client: Pick<MatrixClient, "request" | "register" | "putDevice"> = {
@@ -43,6 +46,15 @@ export class KeyServer {
   deliver(user: string, event: Json): void {
     this.#at += 1;
     for (const [key, { inbox }] of this.#devices) if (key.startsWith(`${user} `)) inbox.push({ at: this.#at, event });
+  }
+
+  /** From now on messages to devices arrive nowhere; returns how to have them arrive, with those that come. */
+  keep(): () => void {
+    this.#kept = [];
+    return () => {
+      for (const arrive of this.#kept ?? []) arrive();
+      this.#kept = undefined;
+    };
   }
 
   #device(user: string, device: string): ServedDevice {
@@ -143,7 +155,8 @@ export class KeyServer {
         const [key] = device.oneTime;
         const given = key ?? device.fallback;
         if (key) device.oneTime.delete(key[0]);
-        if (given) keys[user][id] = { [given[0]]: given[1] };
+        const answer = given && this.claimed(id, given[1] as Json);
+        if (answer) keys[user][id] = { [given[0]]: answer };
       }
     }
     return { one_time_keys: keys, failures: {} };
@@ -154,8 +167,12 @@ export class KeyServer {
     this.#transactions.add(transaction);
     for (const [user, devices] of Object.entries(body.messages as Record<string, Json>)) {
       for (const [id, content] of Object.entries(devices)) {
-        this.#at += 1;
-        this.#device(user, id).inbox.push({ at: this.#at, event: { sender, type, content } });
+        const arrive = () => {
+          this.#at += 1;
+          this.#device(user, id).inbox.push({ at: this.#at, event: { sender, type, content } });
+        };
+        if (this.#kept) this.#kept.push(arrive);
+        else arrive();
       }
     }
     return {};

@@ -6,7 +6,7 @@ interface WireEvent {
 }
 
 /** Index in its session's ratchet of a Megolm ciphertext: used twice, both messages can be read by whoever has one. */
-function ratchetIndex(ciphertext: string): number {
+export function ratchetIndex(ciphertext: string): number {
   const bytes = Buffer.from(ciphertext, "base64");
   if (bytes[0] !== 3 || bytes[1] !== 8) throw new Error("this is no Megolm ciphertext");
   let index = 0;

@@ -1,6 +1,6 @@
 import type { Database } from "../../adapters/database/connection.ts";
 import { HomeserverProbe } from "../../adapters/matrix/probe.ts";
-import { compareKeys } from "../../domain/crypto/identity.ts";
+import { findKeyDifference } from "../../domain/crypto/identity.ts";
 import { CryptoMachines } from "../../domain/tables/crypto-machines.ts";
 import { type CheckSetting, type Finding, ok, warning } from "./check-finding.ts";
 
@@ -25,7 +25,7 @@ export async function* checkDevices(database: Database, setting: CheckSetting): 
     // Why it does not answer was said of the homeserver itself.
     if (answer.status !== 200) return;
     for (const device of some) {
-      const difference = compareKeys(device, answer.body);
+      const difference = findKeyDifference(device, answer.body);
       if (difference === undefined) continue;
       noted += 1;
       const reset = `!encryption ${device.name} reset`;

@@ -112,10 +112,12 @@ export class StagedTransaction extends EventTarget {
   /** Nothing to do: a transaction commits when nothing more is asked. */
   commit(): void {}
 
+  /** Nothing of it is written; too late once it commits. */
   abort(): void {
-    if (this.#stage === "finished") return;
+    if (this.#stage !== "active") return;
     this.error ??= new DOMException("it was aborted", "AbortError");
     this.#finish("abort");
+    for (const { request } of this.#asked.splice(0)) request.refuse(this.error);
   }
 
   #nameOf(store: string): string {
@@ -130,7 +132,9 @@ export class StagedTransaction extends EventTarget {
   async #run(): Promise<void> {
     for (let next = this.#asked.shift(); next; next = this.#asked.shift()) {
       try {
-        next.request.answer(await next.run());
+        const answer = await next.run();
+        if (this.#stage !== "active") return next.request.refuse(this.error);
+        next.request.answer(answer);
       } catch (error) {
         next.request.refuse(error);
         this.error = error;

@@ -17,7 +17,10 @@ type Difference =
  * its signature stands for them.
  * @param answer the homeserver's, to `keys/query`
  */
-export function compareKeys({ userId, deviceId, identity }: KnownDevice, answer: unknown): Difference | undefined {
+export function findKeyDifference(
+  { userId, deviceId, identity }: KnownDevice,
+  answer: unknown,
+): Difference | undefined {
   const device = at(answer, "device_keys", userId, deviceId);
   if (!isObject(device)) return "no device";
   const signer = publicKey(identity.selfSigning);
@@ -58,7 +61,7 @@ export function publicIdentity(userId: UserId, { master, selfSigning, userSignin
   };
 }
 
-/** What stands before the 32 bytes of a private Ed25519 key in its usual form (PKCS #8). */
+/** Bytes before the 32 bytes of a private Ed25519 key in its usual form (PKCS #8). */
 const prefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
 const privateKey = (seed: string): KeyObject =>

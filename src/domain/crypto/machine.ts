@@ -5,6 +5,7 @@ import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import type { CryptoMachineRow, CryptoMachines } from "../tables/crypto-machines.ts";
 import type { CryptoRows } from "../tables/crypto-rows.ts";
 import type { StoredEvent } from "../tables/events.ts";
+import { BatchedRows } from "./batched-rows.ts";
 import type { Device } from "./device.ts";
 import type { RowStore } from "./idb-transaction.ts";
 import { type Olm, openOlm } from "./olm.ts";
@@ -39,16 +40,18 @@ export class Machine {
   readonly #parts: MachineParts;
   readonly #olm: Olm;
   readonly #store: WatchedRows;
+  readonly #batches: BatchedRows;
   readonly #device: Device;
   #pulled: Partial<Pulled>;
   /** Rooms in which this machine has begun a session of its own: an older one may have been used since. */
   readonly #begun = new Set<RoomId>();
 
-  private constructor(parts: MachineParts, row: CryptoMachineRow, olm: Olm, store: WatchedRows) {
+  private constructor(parts: MachineParts, row: CryptoMachineRow, olm: Olm, memory: Memory) {
     this.#parts = parts;
     this.#row = row;
     this.#olm = olm;
-    this.#store = store;
+    this.#store = memory.store;
+    this.#batches = memory.batches;
     this.#device = {
       userId: row.userId,
       deviceId: row.deviceId,
@@ -65,10 +68,11 @@ export class Machine {
   /** Opens a device, and makes it one that people can write to where it is none yet. */
   static async open(parts: MachineParts, row: CryptoMachineRow, rows: CryptoRows): Promise<Machine> {
     const store = new WatchedRows(rows, parts);
-    const olm = await openOlm(row.userId, row.deviceId, store).catch((error: unknown) => {
+    const batches = new BatchedRows(store);
+    const olm = await openOlm(row.userId, row.deviceId, batches).catch((error: unknown) => {
       throw store.failure ?? error;
     });
-    const machine = new Machine(parts, row, olm, store);
+    const machine = new Machine(parts, row, olm, { store, batches });
     try {
       if (!row.published) await machine.#publish();
       return machine;
@@ -102,7 +106,10 @@ export class Machine {
 
   /** Takes what has come for the device. */
   async pull(): Promise<void> {
-    this.#pulled = await pull(this.#device, this.#pulled, (since) => this.#parts.table.markPulled(this.#row, since));
+    this.#pulled = await pull(this.#device, this.#pulled, {
+      together: (work) => this.#batches.together(work),
+      pulled: (since) => this.#parts.table.markPulled(this.#row, since),
+    });
   }
 
   /** Reads an event with the keys that are there. */
@@ -128,6 +135,11 @@ export class Machine {
     await client.putDevice(this.userId, this.deviceId);
     await table.markPublished(this.#row, await publish(this.#device, this.#row.identity));
   }
+}
+
+interface Memory {
+  readonly store: WatchedRows;
+  readonly batches: BatchedRows;
 }
 
 /** Remembers that the store has failed: the machine's own words for it say little. */

@@ -28,7 +28,7 @@ export async function publish(device: Device, identity: IdentitySeeds | null): P
   return { master: seeds.masterKey, selfSigning: seeds.self_signing_key, userSigning: seeds.userSigningKey };
 }
 
-/** What people are given of the agent and its device. */
+/** Keys of the agent and its device that people are given. */
 function knownOf({ client, userId, deviceId }: Device): Promise<unknown> {
   const body = { device_keys: { [userId]: [deviceId] } };
   return client.request("POST", "/_matrix/client/v3/keys/query", { as: { userId }, body });

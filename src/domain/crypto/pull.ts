@@ -19,15 +19,16 @@ export interface Pulled {
   readonly keysLeft: string;
 }
 
-/**
- * Takes what the homeserver has for the device, all of it. `stored` is called with each position whose messages are
- * stored: only then may the homeserver forget them.
- */
-export async function pull(
-  device: Device,
-  before: Partial<Pulled>,
-  stored: (since: string) => Promise<void>,
-): Promise<Pulled> {
+/** Where a device keeps what has come for it. */
+export interface PullMemory {
+  /** Keeps all that the machine writes in this work, or nothing. */
+  together<Result>(work: () => Promise<Result>): Promise<Result>;
+  /** All before this position is kept: the homeserver may forget it. */
+  pulled(since: string): Promise<void>;
+}
+
+/** Takes what the homeserver has for the device, all of it. */
+export async function pull(device: Device, before: Partial<Pulled>, memory: PullMemory): Promise<Pulled> {
   let { since, keysLeft = "" } = before;
   for (;;) {
     const { next, toDevice, changed, left, counts, fallbacks } = await sync(device, since);
@@ -40,15 +41,17 @@ export async function pull(
         changed.map((user) => new OlmUserId(user)),
         left.map((user) => new OlmUserId(user)),
       );
-      await device.machine.receiveSyncChanges(
-        JSON.stringify(toDevice),
-        lists,
-        new Map(Object.entries(counts)),
-        fallbacks && new Set(fallbacks),
-        decryptionSettings(),
+      await memory.together(() =>
+        device.machine.receiveSyncChanges(
+          JSON.stringify(toDevice),
+          lists,
+          new Map(Object.entries(counts)),
+          fallbacks && new Set(fallbacks),
+          decryptionSettings(),
+        ),
       );
     }
-    if (isNews || since === undefined) await stored(next);
+    if (isNews || since === undefined) await memory.pulled(next);
     [since, keysLeft] = [next, keys];
     await flush(device);
     if (toDevice.length === 0) return { since, keysLeft };

@@ -94,6 +94,8 @@ export async function redactEvent(database: Database, target: EventId, prints: r
         delete from files where event_id = ${target}
       ), erased as (
         delete from file_versions where event_id = ${target}
+      ), awaited as (
+        delete from sealed_events where event_id = ${target}
       ), unlearnt as (
         delete from knowledge where event_id = ${target}
       ), unseen as (

@@ -99,7 +99,7 @@ export class Sealing {
     return found;
   }
 
-  /** What was said in plain text cannot be edited by something encrypted: homeservers and clients pass over that. */
+  /** Makes an edit of plain text a message of its own: homeservers and clients pass over encrypted edits of it. */
   async #shown(content: Content): Promise<Content> {
     const target = editTarget({ type: "m.room.message", content });
     const original = target && (await this.#parts.events.find(target));

@@ -29,7 +29,7 @@ export async function uploadFiles(
   return withUrls(row.content as Record<string, unknown>, { ...found, file: found.file });
 }
 
-/** The same bytes, not a copy: nobody else has them. */
+/** Gives the bytes without a copy: nobody else has them. */
 const bufferOf = (content: Uint8Array | null): Buffer =>
   content ? Buffer.from(content.buffer, content.byteOffset, content.byteLength) : Buffer.alloc(0);
 

@@ -30,7 +30,7 @@ export const isServed = (
   change?: Pick<StoredEvent, "content">,
 ): boolean => {
   const { algorithm } = change?.content ?? state["m.room.encryption"] ?? {};
-  const isKnown = algorithm === undefined || algorithm === megolm;
+  const isKnown = (algorithm ?? megolm) === megolm;
   return isKnown && agents.some(({ membership }) => membership === "join");
 };
 

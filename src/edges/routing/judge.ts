@@ -143,7 +143,11 @@ export class Judge {
       // An edit cannot be edited.
       const original = await events.find(message.replaces);
       if (original?.replaces === null) await applyEdits(events, original, event);
-      if (original && isEditOf(event, original)) await approvals.withdraw(original.eventId, "edited");
+      if (original && isEditOf(event, original)) {
+        await approvals.withdraw(original.eventId, "edited");
+        // Its words were in what was redacted.
+        if (Object.keys(original.content).length === 0) await events.redact(event.eventId);
+      }
       return {};
     }
     if (event.overtaken) await applyEdits(events, event);

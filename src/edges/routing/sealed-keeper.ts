@@ -19,6 +19,9 @@ const silentSeconds = 10;
 /** Limits of the pause between requests for a key, which is a quarter of the time waited so far. */
 const soonestSeconds = 0.5;
 const latestSeconds = 60;
+/** A room is told of so many keys within this time: of more there is nothing new to say. */
+const tellingsMost = 3;
+const tellingsMs = 10 * 60_000;
 
 interface SealedKeeperParts {
   readonly machines: Pick<Machines, "run">;
@@ -42,6 +45,8 @@ export class SealedKeeper {
   readonly #askedAt = new Map<UserId, number>();
   /** Sessions of which people were told, or need not be. */
   #told = new Set<string>();
+  /** When rooms were told lately, by the monotonic clock. */
+  readonly #tellings = new Map<RoomId, readonly number[]>();
   #nudged = Promise.withResolvers<void>();
   #working: Promise<void> = Promise.resolve();
 
@@ -132,13 +137,20 @@ export class SealedKeeper {
     const { devices, events, onOutbox, outbox, rights } = this.#parts;
     const session = sessionOf(waiting);
     if (this.#told.has(session)) return;
-    const event = await events.find(waiting.eventId);
+    const before = this.#tellingsIn(waiting.roomId);
+    const event = before.length < tellingsMost ? await events.find(waiting.eventId) : undefined;
     if (event && (await this.#isMissed(waiting, event)) && includesLevel(await rights.of(event.sender), "chat")) {
       const isOlder = event.sentAt < ((await devices.find(waiting.userId))?.publishedAt ?? event.sentAt);
       await outbox.add(sealedNotice(isOlder ? { ...waiting, reason: "early" } : waiting, event));
       onOutbox([waiting.roomId]);
+      this.#tellings.set(waiting.roomId, [...before, this.#parts.clock.monotonic()]);
     }
     this.#told.add(session);
+  }
+
+  #tellingsIn(roomId: RoomId): readonly number[] {
+    const since = this.#parts.clock.monotonic() - tellingsMs;
+    return (this.#tellings.get(roomId) ?? []).filter((at) => at > since);
   }
 
   /** True if people miss an answer: a message of a person, not redacted, and not answered before a restore. */

@@ -29,8 +29,8 @@ export async function tellUnreadable(
   { rights, throttle }: Parts,
 ): Promise<OutboxDraft[]> {
   if (content.msgtype === "m.notice") return [];
-  if (room.state["m.room.encryption"] && !isServed(room)) return [];
-  if (!includesLevel(await rights.of(sender), "chat")) return [];
+  const isClosed = room.state["m.room.encryption"] !== undefined && !isServed(room);
+  if (isClosed || !includesLevel(await rights.of(sender), "chat")) return [];
   const speaker = (await meant()).find(({ pausedAt = null }) => pausedAt === null);
   if (!speaker || !throttle.admitTelling(roomId)) return [];
   const text =

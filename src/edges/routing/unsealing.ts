@@ -98,7 +98,7 @@ export class Unsealing {
   }
 
   async #read(event: PendingEvent, { content, type }: Unsealed & { state: "read" }): Promise<Opened> {
-    const cipher = digest(String(event.content.ciphertext));
+    const cipher = digestOf(event);
     if (await this.#parts.sealed.isRepeated(cipher, event.eventId)) return this.#unreadable(event);
     const replaces = editTarget({ type, content }) ?? null;
     this.#parts.onUnsealed("read");
@@ -113,3 +113,12 @@ export class Unsealing {
     return { event, effects: { unreadable: true } };
   }
 }
+
+const signatureBytes = 64;
+
+/** Digest of what was encrypted, however its bytes are written, and whatever stands behind them. */
+const digestOf = ({ content }: PendingEvent): string =>
+  digest(
+    String(content.session_id),
+    Buffer.from(String(content.ciphertext), "base64").subarray(0, -signatureBytes).toString("base64"),
+  );

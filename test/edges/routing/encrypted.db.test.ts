@@ -6,6 +6,7 @@ import type { PendingEvent } from "../../../src/domain/tables/events.ts";
 import { Events } from "../../../src/domain/tables/events.ts";
 import { Outbox } from "../../../src/domain/tables/outbox.ts";
 import { Rooms } from "../../../src/domain/tables/rooms.ts";
+import { isServed } from "../../../src/edges/routing/encrypted.ts";
 import { Judge } from "../../../src/edges/routing/judge.ts";
 import { Throttle } from "../../../src/edges/routing/throttle.ts";
 import { sensor as messages } from "../../../src/edges/sensors/message.ts";
@@ -13,6 +14,8 @@ import { Approvals } from "../../../src/engine/operations/approvals.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { mindOf } from "../../support/mind.ts";
 import { addAgent, newRoom, newUser, rightsOf, setMember, settleEvent, storeEvent } from "../../support/rows.ts";
+
+const encryption = "m.megolm.v1.aes-sha2";
 
 onEachDatabase((database) => {
   /** An agent and a person in a room; `says` gives what is said where something is judged. */
@@ -84,6 +87,18 @@ onEachDatabase((database) => {
       const { enter, text } = await scene(algorithm);
       expect(await enter()).toEqual({ said: [], wakes: 0 });
       expect(await text("hello?")).toEqual({ said: [], wakes: 1 });
+    },
+  );
+
+  it.each([{}, { algorithm: null }, { algorithm: 5 }, { algorithm: "" }, { algorithm: [] }, { algorithm: encryption }])(
+    "whether it is served and whether it can be written in are one, also where its encryption is %j",
+    async (content) => {
+      const [rooms, roomId, agent] = [new Rooms(database()), newRoom(), await addAgent(database())];
+      await setMember(database(), roomId, agent.userId, "join");
+      const state = { type: "m.room.encryption", content: content as never, sender: newUser() };
+      await settleEvent(database(), { roomId }, { state });
+      expect(await rooms.isEncrypted(roomId)).toBe(true);
+      expect(isServed(await rooms.context(roomId))).toBe(!(await rooms.isUnwritable(roomId)));
     },
   );
 
