@@ -4,7 +4,7 @@ import { type Notifier, nobodyElse } from "../../../src/adapters/database/notify
 import { systemClock } from "../../../src/base/lib/clock.ts";
 import { RetryError } from "../../../src/base/lib/errors.ts";
 import type { AgentName, RoomId, UserId } from "../../../src/base/lib/ids.ts";
-import { compareKeys } from "../../../src/domain/crypto/identity.ts";
+import { findKeyDifference } from "../../../src/domain/crypto/identity.ts";
 import type { RoomKey } from "../../../src/domain/crypto/machine.ts";
 import { Machines } from "../../../src/domain/crypto/machines.ts";
 import type { Unsealed } from "../../../src/domain/crypto/unseal.ts";
@@ -93,7 +93,7 @@ onEachDatabase((database) => {
       server.client.request("POST", "/_matrix/client/v3/keys/query", { as: { userId: one }, body: body as never });
     const answer = JSON.stringify(await ask({ device_keys: { [one]: [] } }));
     const [, key = ""] = /"curve25519:DEVICE":"(.{10})/.exec(answer) ?? [];
-    const differs = (of: string) => compareKeys(device, JSON.parse(of));
+    const differs = (of: string) => findKeyDifference(device, JSON.parse(of));
     expect(differs(answer)).toBeUndefined();
     expect(differs("{}")).toBe("no device");
     expect(differs(answer.replaceAll(key, "AAAAAAAAAA"))).toBe("not signed");
