@@ -47,8 +47,7 @@ export interface Leases {
 }
 
 /** Leases of the only process. */
-const everything: Omit<Leases, "session"> = {
-  start: async () => {},
+const everything: Omit<Leases, "session" | "start"> = {
   stop: async () => {},
   alone: true,
   live: true,
@@ -72,9 +71,13 @@ const handOverMs = 1_000;
 /** Interval of looks without a message: messages of other processes may be lost. */
 const lookEveryMs = 10_000;
 
-/** The embedded database has one process only, which has everything. */
-export const openLeases = (parts: LeaseParts): Leases =>
-  "dir" in parts.database.location ? { ...everything, session: newSession(parts.name) } : new SharedLeases(parts);
+/** The embedded database has one process only, which has everything, and writes down when it began. */
+export const openLeases = (parts: LeaseParts): Leases => {
+  if (!("dir" in parts.database.location)) return new SharedLeases(parts);
+  const { name, database } = parts;
+  const session = newSession(name);
+  return { ...everything, session, start: () => new Shards(database, { name, session }).enter() };
+};
 
 const newSession = (name: string): string => `${name} ${secret(8)}`;
 

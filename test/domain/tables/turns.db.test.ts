@@ -1,6 +1,9 @@
-import { describe, expect, it } from "vitest";
-import { Shards } from "../../../src/adapters/database/shards.ts";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { openLeases } from "../../../src/adapters/database/leases.ts";
+import { openNotifier } from "../../../src/adapters/database/notify.ts";
+import { systemClock } from "../../../src/base/lib/clock.ts";
 import type { Conversation, EventId, UserId } from "../../../src/base/lib/ids.ts";
+import { silentLog } from "../../../src/base/lib/log.ts";
 import { withdrawalOf } from "../../../src/domain/speech/draft.ts";
 import { Agents } from "../../../src/domain/tables/agents.ts";
 import { Outbox } from "../../../src/domain/tables/outbox.ts";
@@ -384,9 +387,14 @@ onEachDatabase((database) => {
   describe("a turn that is opened", () => {
     /** A process that starts now. */
     const startProcess = async () => {
-      const session = newKey();
-      await new Shards(database(), { name: session, session }).enter();
-      return turnsOf(session);
+      const notifier = await openNotifier(database(), systemClock, silentLog);
+      const leases = openLeases({ database: database(), notifier, name: newKey(), clock: systemClock, log: silentLog });
+      await leases.start();
+      onTestFinished(async () => {
+        await leases.stop();
+        await notifier.close();
+      });
+      return turnsOf(leases.session);
     };
 
     it("is inherited where what it is about has waited since before the process was started", async () => {
