@@ -97,6 +97,7 @@ const reach: Readonly<Record<string, readonly (readonly [OperationKind, Record<s
 };
 /** Those that touch the agent's own affairs alone, and never ask. */
 const ownAffairs = [
+  "Operation_Show",
   "Window_Action",
   "todos_add",
   "todos_clear",
