@@ -104,3 +104,11 @@ language sql stable as $$
       where m.user_id = e.state_key and (m.kind <> 'human' or (m.room_id = room
         and (m.membership = 'join' or (m.membership = 'invite' and e.content->>'membership' = 'invite')))))
 $$;
+
+-- True if a room is encrypted, or ever was, by what the homeserver has told so far, routed or not.
+create function is_encrypted(room text) returns boolean
+language sql stable as $$
+  select exists (select 1 from room_state where room_id = $1 and type = 'm.room.encryption')
+    or exists (
+      select 1 from events where room_id = $1 and routed_at is null and type = 'm.room.encryption' and state_key = '')
+$$;
