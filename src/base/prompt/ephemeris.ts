@@ -47,6 +47,13 @@ const closeFence = (text: string): string => {
   return fence === "" ? text : `${text}\n${fence}`;
 };
 
+/** Stands in the thoughts room for all that an agent has thought in a turn in an encrypted room. */
+export const sealedThoughts: Element = element(
+  "thought",
+  {},
+  "*worked in an encrypted room: its thoughts are not shown here*",
+);
+
 /** An entry of the ephemeris with the sub-agents whose it is, from the outermost: `planner/clerk`. */
 interface ThoughtsRoomEntry {
   readonly entry: Element;

@@ -123,10 +123,15 @@ export class FileSystem {
    * may not read it.
    */
   async exists(path: string): Promise<boolean> {
+    await this.requireWritable(path);
     const file = parsePath(path);
-    await this.#parts.access.toWrite(file, { ...this.#actor, sources: [] });
     const [row] = await this.#store(file.share).read([file]);
     return row !== undefined && row.writeKey !== this.deeds.keyOf(file);
+  }
+
+  /** Throws a `UserError` where this actor may not write, whatever was read before. */
+  requireWritable(path: string): Promise<void> {
+    return this.#parts.access.toWrite(parsePath(path), { ...this.#actor, sources: [] });
   }
 
   /** True if the path is the agent's own scratchpad; writing decides who may write it. */

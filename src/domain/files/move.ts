@@ -15,6 +15,14 @@ export interface Moved {
   readonly to: string;
 }
 
+/** Throws a `UserError` where a file may not be taken away, or may not be put where it would go. */
+export async function requireMovable(files: FileSystem, pattern: string, target: string): Promise<void> {
+  for (const { from, to } of await movesOf(files, pattern, target)) {
+    await files.requireWritable(from);
+    await files.requireWritable(to);
+  }
+}
+
 interface Move extends Moved {
   readonly folder: boolean;
 }

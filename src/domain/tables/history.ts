@@ -2,6 +2,17 @@ import type { Database } from "../../adapters/database/connection.ts";
 import type { AgentName, RoomId, UserId } from "../../base/lib/ids.ts";
 import { insertOutbox, type OutboxDraft } from "./outbox.ts";
 
+/** An entry of an agent's ephemeris that its thoughts room has not been shown. */
+interface UntoldThought {
+  readonly id: number;
+  readonly entry: string;
+  readonly subAgent: string | null;
+  /** True if it comes from an encrypted room. The bot writes in no such room: it is shown nowhere. */
+  readonly sealed: boolean;
+  /** True if it is the first of its turn. */
+  readonly opensTurn: boolean;
+}
+
 /** Reads who may see what was shown, and what an agent has thought. */
 export class History {
   readonly #database: Database;
@@ -37,10 +48,13 @@ export class History {
   }
 
   /** Thoughts and calls that the agent's thoughts room has not been shown, oldest first. */
-  findUntold(agent: AgentName, limit: number): Promise<{ id: number; entry: string; subAgent: string | null }[]> {
+  findUntold(agent: AgentName, limit: number): Promise<UntoldThought[]> {
     return this.#database.run(
-      (sql) => sql<{ id: number; entry: string; subAgent: string | null }[]>`
-        select e.id, e.entry, e.sub_agent as "subAgent" from ephemeris e join agents a on a.user_id = e.user_id
+      (sql) => sql<UntoldThought[]>`
+        select e.id, e.entry, e.sub_agent as "subAgent",
+          is_encrypted(e.room_id) as sealed,
+          not exists (select 1 from ephemeris before where before.turn_id = e.turn_id and before.id < e.id) as "opensTurn"
+        from ephemeris e join agents a on a.user_id = e.user_id
         where a.name = ${agent} and e.id > a.thoughts_posted order by e.id limit ${limit}`,
     );
   }

@@ -16,14 +16,8 @@ export const megolm = "m.megolm.v1.aes-sha2";
 
 /** True if the room is encrypted, or ever was, by what the homeserver has told so far, routed or not. */
 export async function isEncrypted(database: Database, roomId: RoomId): Promise<boolean> {
-  const rows = await database.run(
-    (sql) => sql`
-      select 1 from room_state where room_id = ${roomId} and type = 'm.room.encryption'
-      union all
-      select 1 from events
-      where room_id = ${roomId} and routed_at is null and type = 'm.room.encryption' and state_key = '' limit 1`,
-  );
-  return rows.length > 0;
+  const [row] = await database.run((sql) => sql<{ encrypted: boolean }[]>`select is_encrypted(${roomId}) as encrypted`);
+  return row?.encrypted ?? false;
 }
 
 /** True if the room is encrypted in a way that nobody of ours knows. */

@@ -4,7 +4,7 @@ import { messageOf } from "../../base/lib/errors.ts";
 import { type AgentName, type RoomId, secret } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import { Mailbox } from "../../base/lib/mailbox.ts";
-import { thoughtsRoomText } from "../../base/prompt/ephemeris.ts";
+import { sealedThoughts, thoughtsRoomText } from "../../base/prompt/ephemeris.ts";
 import { fromStored } from "../../base/prompt/stored.ts";
 import type { Agent, AgentDirectory } from "../../domain/agents/agent.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
@@ -80,16 +80,14 @@ export class ThoughtsRooms {
       const text = thoughtsRoomText(
         agent.displayName,
         agent.userId,
-        entries.map(({ entry, subAgent }) => ({ entry: fromStored(entry), subAgent })),
+        entries.flatMap(({ entry, subAgent, sealed, opensTurn }) => {
+          if (!sealed) return { entry: fromStored(entry), subAgent };
+          return opensTurn ? { entry: sealedThoughts, subAgent: null } : [];
+        }),
       );
-      const drafts = utter({
-        sender: client.botUserId,
-        roomId,
-        text,
-        notice: true,
-        // Told once by `history.tell`; the number of an entry may come again in a restored database.
-        key: secret(16),
-      });
+      // Told once by `history.tell`; the number of an entry may come again in a restored database.
+      const key = secret(16);
+      const drafts = text === "" ? [] : utter({ sender: client.botUserId, roomId, text, notice: true, key });
       const told = await history.tell(name, first.id, last.id, drafts);
       onOutbox([roomId]);
       if (told && entries.length < entriesAtOnce) return;

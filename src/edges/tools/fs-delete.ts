@@ -11,6 +11,7 @@ export const tool = defineTool({
   description: "Deletes a file. It can be restored for 7 days.",
   wording: ({ recursive }) => (recursive ? "Delete {path} {recursive:with everything in it}" : "Delete {path}"),
   kind: "delete",
+  check: ({ path }, { files }) => files.requireWritable(path),
   sendsTo: ({ path }, { files }) => files.placeElsewhere(path),
   repeatable: true,
   paths: ["path"],

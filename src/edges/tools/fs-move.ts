@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { move } from "../../domain/files/move.ts";
+import { move, requireMovable } from "../../domain/files/move.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
 const shownMax = 100;
@@ -14,6 +14,7 @@ export const tool = defineTool({
   description: "Moves or renames a file or folder, or moves all files that fit a pattern into a folder.",
   wording: "Move {glob} to {target}",
   kind: "update",
+  check: ({ glob, target }, { files }) => requireMovable(files, glob, target),
   sendsTo: ({ target }, { files }) => files.placeElsewhere(target),
   carries: ({ glob }) => glob,
   repeatable: true,

@@ -51,6 +51,8 @@ export interface CardQuestion {
   readonly timeZone: string;
   /** Room from which the agent asks, if the card is in another. */
   readonly from: string | undefined;
+  /** That room is encrypted: the card says nothing of the input, nor of files. */
+  readonly sealed?: boolean;
   readonly thread: ThreadPlace | undefined;
 }
 
@@ -97,12 +99,17 @@ function excerptOf(input: CardQuestion["input"]): string {
   return fence(endsOf(shown.join("\n"), excerptLines));
 }
 
+/** Those parts of the input that the question does not say already; see `showInput`. */
+function restOf({ input, wording }: Pick<CardQuestion, "input" | "wording">): string | undefined {
+  if (showInput(input) === undefined) return excerptOf(input);
+  return showInput(Object.fromEntries(Object.entries(input).filter(([field]) => !wording.said.has(field))));
+}
+
 /** The card, and the signs below it, as rows of the outbox. The agent's own room is told by it; see `showInput`. */
 export function approvalCard({ key, roomId, sender }: Card, question: CardQuestion): OutboxDraft[] {
-  const { id, wording, subAgent, reason, taint, carried = [], approvers, notified, from, thread } = question;
+  const { id, wording, subAgent, reason, taint, carried = [], approvers, notified, from, sealed, thread } = question;
   const isWhole = showInput(question.input) !== undefined;
-  const rest = Object.entries(question.input).filter(([field]) => !wording.said.has(field));
-  const input = isWhole ? showInput(Object.fromEntries(rest)) : excerptOf(question.input);
+  const input = sealed ? undefined : restOf(question);
   const people = shortened(approvers, approvers.length);
   const unnamed = taint.filter((name) => !reason.includes(name));
   const read = shortened(
@@ -113,13 +120,18 @@ export function approvalCard({ key, roomId, sender }: Card, question: CardQuesti
   const markdown = [
     `**${wording.text}?**`,
     ...(from === undefined ? [] : [`Asked from: ${from}`]),
+    ...(sealed
+      ? [`That room is encrypted: what it is about is not told here. \`!operation ${id}\` shows it there.`]
+      : []),
     ...(subAgent === undefined ? [] : [`Asked by the sub-agent ${quote(subAgent)}`]),
     `I ask because ${toPlain(reason)}.`,
     ...(unnamed.length === 0 ? [] : [`Read before, and not trusted: ${read}.`]),
     ...(carried.length === 0 ? [] : [`Of files as they are now, and no others: ${shownFiles(carried)}.`]),
     ...(isWhole
       ? []
-      : ["**The input is too long to be shown, so that this can only be denied.** It begins and ends so:"]),
+      : [
+          `**The input is too long to be shown, so that this can only be denied.**${sealed ? "" : " It begins and ends so:"}`,
+        ]),
     ...(input === undefined || input === "" ? [] : [input]),
     isWhole
       ? `${approveSign} yes, ${denySign} no; an answer to this message is a no with your reason. Or write \`!approve ${id}\`, \`!deny ${id} why\`.`

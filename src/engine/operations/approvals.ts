@@ -5,8 +5,8 @@ import type { Rights } from "../../domain/rights/rights.ts";
 import type { Operation, Operations } from "../../domain/tables/operations.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
-import { type CardOutcome, outcomeOfCard, showInput } from "./approval-card.ts";
-import { cardOf, wordingOnCard } from "./asking.ts";
+import { showInput } from "./approval-card.ts";
+import { tellOutcome } from "./asking.ts";
 import type { Toolbox } from "./toolbox.ts";
 
 export interface ApprovalParts {
@@ -52,7 +52,7 @@ export class Approvals {
       );
     }
     // An approved operation edits its card when it is done, not now: a client without edits shows each edit as a message.
-    const edit = approved ? [] : this.#edit(operation, { state: "denied", by, because });
+    const edit = approved ? [] : tellOutcome(operation, { state: "denied", by, because }, this.#parts);
     const woken = await operations.decide(operation.id, decision, { userId: by, because }, edit);
     if (!woken) throw new UserError(whatBecame((await operations.find(operation.id)) ?? operation));
     onWoken([woken]);
@@ -76,7 +76,7 @@ export class Approvals {
     const { operations } = this.#parts;
     const woken: Conversation[] = [];
     for (const operation of await operations.findOverdue()) {
-      const told = this.#edit(operation, { state: "expired" });
+      const told = tellOutcome(operation, { state: "expired" }, this.#parts);
       const conversation = await operations.decide(operation.id, "expired", undefined, told);
       if (!conversation) continue;
       woken.push(conversation);
@@ -90,18 +90,12 @@ export class Approvals {
     const { onWoken, operations } = this.#parts;
     const because = `the message that asked for it was ${how}`;
     for (const operation of await operations.requestChanged(eventId)) {
-      const edit = this.#edit(operation, { state: "withdrawn", because });
+      const edit = tellOutcome(operation, { state: "withdrawn", because }, this.#parts);
       const woken = await operations.decide(operation.id, "withdrawn", { because }, edit);
       if (!woken) continue;
       onWoken([woken]);
       this.#deliver(edit);
     }
-  }
-
-  #edit(operation: Operation, outcome: Omit<CardOutcome, "id" | "wording">): OutboxDraft[] {
-    const card = cardOf(operation, this.#parts.botUserId);
-    const wording = wordingOnCard(operation, this.#parts);
-    return card ? [outcomeOfCard(card, { id: operation.id, wording, ...outcome })] : [];
   }
 
   /**

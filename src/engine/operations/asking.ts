@@ -13,12 +13,12 @@ import type { OperationCall, OperationState, Question } from "../../domain/table
 import type { Operation, Operations } from "../../domain/tables/operations.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
-import { approvalCard, type Card, type CardQuestion, outcomeOfCard } from "./approval-card.ts";
+import { approvalCard, type Card, type CardOutcome, type CardQuestion, outcomeOfCard } from "./approval-card.ts";
 import type { AskVerdict } from "./gate.ts";
 import { quote } from "./shown-text.ts";
 import type { ToolContext } from "./tool.ts";
 import type { Toolbox } from "./toolbox.ts";
-import { roomsIn, type Wording, wordingOf } from "./wording.ts";
+import { roomsIn, wordingOf } from "./wording.ts";
 
 const parkedMost = 10;
 /** People who are notified of a card, where none of those for whom the agent acts may decide. */
@@ -71,7 +71,7 @@ export async function askPeople(
   }
   const place = await placeOf(services, call, asker);
   if (!place) return { refusal: `${because}, and nobody may approve it, neither here nor in a control room` };
-  const { card, approvers, from, speaks } = place;
+  const { card, approvers, from, sealed, speaks } = place;
   const now = services.clock.now();
   const where = { agent: agent.name, roomId };
   const tool = services.toolbox.find(call.tool);
@@ -82,16 +82,17 @@ export async function askPeople(
     ...call,
     input: call.input as Record<string, unknown>,
     id,
-    wording: wordingOf({ ...call, ...where }, tool, { isHere: from === undefined, names }),
+    wording: wordingOf({ ...call, ...where }, sealed ? undefined : tool, { isHere: from === undefined, names }),
     now,
     timeZone: agent.settings.timeZone,
-    reason: here(because),
-    taint: asker.taint.map(here),
-    carried: (asker.carried ?? []).map((stamp) => ({ ...stamp, path: here(stamp.path) })),
+    reason: sealed ? withoutFiles(because, asker.taint) : here(because),
+    taint: sealed ? [] : asker.taint.map(here),
+    carried: sealed ? [] : (asker.carried ?? []).map((stamp) => ({ ...stamp, path: here(stamp.path) })),
     approvers,
     notified: theirs.length > 0 ? theirs : approvers.slice(0, notifiedMost),
     expiresAt,
     from,
+    sealed,
     thread: from === undefined ? asker.thread : undefined,
   };
   const whom = from === undefined ? "by people in this room" : "by those who run this bridge";
@@ -112,11 +113,17 @@ export async function askPeople(
   };
 }
 
+/** The reason without names of files: in an encrypted room these are words like others. */
+const withoutFiles = (because: string, taint: readonly string[]): string =>
+  taint.filter((name) => !/^[@!]/.test(name)).reduce((text, name) => text.replaceAll(name, "a file"), because);
+
 interface CardPlace {
   readonly card: Card;
   readonly approvers: readonly UserId[];
   /** Room from which the agent asks, if the card is in another. */
   readonly from: string | undefined;
+  /** That room is encrypted, so that the card may not say what it is about. */
+  readonly sealed: boolean;
   /** There is a room in which the agent can say something. */
   readonly speaks: boolean;
 }
@@ -131,7 +138,13 @@ async function placeOf(
   const speaks = roomId !== HOME && !(await rooms.isUnwritable(roomId));
   const here = speaks ? await approversIn(roomId, { rooms, rights }) : [];
   if (here.length > 0) {
-    return { card: { key: cardKey, roomId, sender: agent.userId }, approvers: here, from: undefined, speaks };
+    return {
+      card: { key: cardKey, roomId, sender: agent.userId },
+      approvers: here,
+      from: undefined,
+      sealed: false,
+      speaks,
+    };
   }
   const control = await rooms.controlRoom();
   const admins =
@@ -140,7 +153,8 @@ async function placeOf(
   const name = (await namesOf([roomId], rooms)).get(roomId);
   const room = name === undefined ? quote(roomId) : `${quote(name)} (${quote(roomId)})`;
   const from = `${quote(agent.displayName)} (${agent.userId}), ${roomId === HOME ? "by itself" : `in ${room}`}`;
-  return { card: { key: cardKey, roomId: control, sender: botUserId }, approvers: admins, from, speaks };
+  const sealed = await rooms.isEncrypted(roomId);
+  return { card: { key: cardKey, roomId: control, sender: botUserId }, approvers: admins, from, sealed, speaks };
 }
 
 /** Names of rooms that have one. */
@@ -159,7 +173,7 @@ function tellElsewhere(id: number, { key }: OperationCall, { agent, roomId, thre
 }
 
 /** The card that was sent for an operation; undefined where nobody was asked. */
-export function cardOf({ agent, cardKey, cardRoom, roomId }: Operation, botUserId: UserId): Card | undefined {
+function cardOf({ agent, cardKey, cardRoom, roomId }: Operation, botUserId: UserId): Card | undefined {
   if (cardKey === null || cardRoom === null) return undefined;
   const sender = cardRoom === roomId ? agentUserId(agent, splitUserId(botUserId).server) : botUserId;
   return { key: cardKey, roomId: cardRoom, sender };
@@ -168,9 +182,18 @@ export function cardOf({ agent, cardKey, cardRoom, roomId }: Operation, botUserI
 /** Services by which a card is found, and worded. */
 export type OutcomeServices = Pick<AskServices, "botUserId" | "toolbox">;
 
-/** A question whose card stands somewhere, as its outcome names it. */
-export const wordingOnCard = (operation: Operation, { toolbox }: OutcomeServices): Wording =>
-  wordingOf(operation, toolbox.find(operation.tool), { isHere: operation.cardRoom === operation.roomId });
+/** Makes the edit by which an operation's card tells its outcome; none where nobody was asked. */
+export function tellOutcome(
+  operation: Operation,
+  outcome: Omit<CardOutcome, "id" | "wording">,
+  { botUserId, toolbox }: OutcomeServices,
+): OutboxDraft[] {
+  const card = cardOf(operation, botUserId);
+  if (!card) return [];
+  const { cardRoom, cardSealed: sealed, id, roomId, tool } = operation;
+  const wording = wordingOf(operation, sealed ? undefined : toolbox.find(tool), { isHere: cardRoom === roomId });
+  return [outcomeOfCard(card, { id, wording, ...outcome, ...(sealed && { because: undefined }) })];
+}
 
 /** Makes the one edit of an operation's card when it has ended. A card that was denied says so already. */
 export function cardOutcome(
@@ -178,9 +201,8 @@ export function cardOutcome(
   { state, error }: { readonly state: OperationState; readonly error?: string },
   services: OutcomeServices,
 ): OutboxDraft[] {
-  const card = cardOf(operation, services.botUserId);
-  const { decision, decidedBy: by, id } = operation;
+  const { decision, decidedBy: by } = operation;
   const told = state === "expired" || (state === "refused" && decision !== "approved");
-  if (!card || told || state === "asked" || state === "running") return [];
-  return [outcomeOfCard(card, { id, wording: wordingOnCard(operation, services), state, by, because: error })];
+  if (told || state === "asked" || state === "running") return [];
+  return tellOutcome(operation, { state, by, because: error }, services);
 }

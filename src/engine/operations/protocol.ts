@@ -126,6 +126,7 @@ async function examine(
     if (todo !== undefined && !(await context.todos.open(seatOf(context.agent, context.roomId), todo)))
       throw new UserError(`todo: there is no open todo ${todo} here.`);
     kind = typeof tool.kind === "function" ? await tool.kind(input, context) : tool.kind;
+    if (context.by === "model") await tool.check?.(input, context);
     return { kind, verdict: await gate({ ...context, tool, input, kind }) };
   } catch (error) {
     if (error instanceof UserError) return { kind, verdict: { decision: "refuse", reason: error.message } };

@@ -137,6 +137,8 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly kind:
     | OperationKind
     | ((input: z.output<z.ZodObject<Shape>>, context: ToolContext) => Promise<OperationKind>);
+  /** Throws a `UserError` for a model's call that would fail after an approval, too: nobody is asked. */
+  readonly check?: (input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "files">) => Promise<void>;
   /** Touches only the agent's own state, with this input if it depends on that: runs in every mode. */
   readonly own?: boolean | ((input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "files">) => boolean);
   /**

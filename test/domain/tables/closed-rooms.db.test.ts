@@ -13,7 +13,17 @@ import { Todos } from "../../../src/domain/tables/todos.ts";
 import { Turns } from "../../../src/domain/tables/turns.ts";
 import { Windows } from "../../../src/domain/tables/windows.ts";
 import { onEachDatabase } from "../../support/database.ts";
-import { addAgent, call, newKey, newRoom, newUser, setMember, settleEvent, wake } from "../../support/rows.ts";
+import {
+  addAgent,
+  call,
+  newKey,
+  newRoom,
+  newUser,
+  setMember,
+  settleEvent,
+  storeEvent,
+  wake,
+} from "../../support/rows.ts";
 
 onEachDatabase((database) => {
   const setState = (roomId: RoomId, type: string, content: Record<string, unknown>, position?: number) =>
@@ -203,6 +213,132 @@ onEachDatabase((database) => {
       base: undefined,
       reading: {},
     });
+
+  describe("people who may come in without being asked", () => {
+    const prepare = async (rule = "invite") => {
+      const [roomId, secret, club, ann, eve, agent] = [
+        newRoom(),
+        newRoom(),
+        newRoom(),
+        newUser(),
+        newUser(),
+        await addAgent(database()),
+      ];
+      for (const userId of [ann, agent.userId]) {
+        for (const room of [roomId, secret, club]) await setMember(database(), room, userId, "join");
+      }
+      await setRule(club, "invite");
+      await setRule(roomId, rule, ...(rule === "invite" ? [] : [club]));
+      const audience = () => audienceOf(roomId, agent.owner);
+      const sees = async (source: RoomId) => mayRead(await audience(), source, agent.owner);
+      return { roomId, secret, club, ann, eve, agent, audience, sees };
+    };
+
+    it("are there from their invitation on, until they decline it", async () => {
+      const { roomId, secret, eve, agent, sees } = await prepare();
+      expect(await sees(secret)).toBe(true);
+      await setMember(database(), roomId, eve, "invite");
+      expect(await sees(secret)).toBe(false);
+      expect((await lookAt(agent, roomId)).rooms.filter(({ readable }) => readable)).toHaveLength(1);
+      await setMember(database(), roomId, eve, "leave");
+      expect(await sees(secret)).toBe(true);
+    });
+
+    it("are told of what they may read elsewhere", async () => {
+      const { roomId, secret, eve, sees } = await prepare();
+      await setMember(database(), roomId, eve, "invite");
+      await setMember(database(), secret, eve, "join");
+      expect(await sees(secret)).toBe(true);
+      await setMember(database(), secret, eve, "invite");
+      expect(await sees(secret)).toBe(false);
+    });
+
+    it.each(["shared", "joined"])("close nothing of the room itself, whose history is %s", async (visibility) => {
+      const { roomId, eve, ann, agent, sees, audience } = await prepare("restricted");
+      await setVisibility(roomId, visibility);
+      const { eventId } = await settleEvent(database(), { roomId });
+      await setMember(database(), roomId, eve, "invite");
+      expect(await sees(roomId)).toBe(true);
+      const { events } = await lookAt(agent, roomId);
+      expect(events.map((event) => event.eventId)).toContain(eventId);
+      const hearing = { here: roomId, audience: await audience(), sources: [roomId], owner: agent.owner };
+      expect(await new Rooms(database()).mayHear(hearing)).toBe(true);
+      expect(await audience()).toContain(ann);
+    });
+
+    it("are nobody to whom something could be said", async () => {
+      const { roomId, secret, ann, eve, agent } = await prepare();
+      await setMember(database(), roomId, eve, "invite");
+      await setMember(database(), roomId, ann, "leave");
+      const passage = { place: roomId, sources: [], owner: agent.owner };
+      expect(await new Rooms(database()).passage(secret, passage)).toMatchObject({ heard: false });
+    });
+
+    it("may not be told on as soon as the homeserver has told of their invitation", async () => {
+      const { roomId, secret, eve, agent, audience } = await prepare();
+      const hearing = { here: roomId, audience: await audience(), sources: [roomId, secret], owner: agent.owner };
+      const mayHear = () => new Rooms(database()).mayHear(hearing);
+      expect(await mayHear()).toBe(true);
+      const fields = { roomId, type: "m.room.member", stateKey: eve, content: { membership: "invite" } };
+      await storeEvent(database(), fields);
+      expect(await mayHear()).toBe(false);
+    });
+
+    it("do not read what was said in another room before they came there", async () => {
+      const { roomId, secret, eve, agent } = await prepare();
+      await setVisibility(secret, "joined", 1);
+      const { eventId } = await settleEvent(database(), { roomId: secret });
+      await setMember(database(), secret, eve, "join");
+      const seen = async () => (await lookAt(agent, roomId)).events.some((one) => one.eventId === eventId);
+      expect(await seen()).toBe(true);
+      await setMember(database(), roomId, eve, "invite");
+      expect(await seen()).toBe(false);
+    });
+
+    describe.each(["restricted", "knock_restricted"])("as members of another room: %s", (rule) => {
+      it("are there as long as they are in that one, or invited to it", async () => {
+        const { secret, club, eve, sees } = await prepare(rule);
+        expect(await sees(secret)).toBe(true);
+        for (const membership of ["join", "invite"] as const) {
+          await setMember(database(), club, eve, membership);
+          expect(await sees(secret)).toBe(false);
+          expect(await sees(club)).toBe(membership === "join");
+          await setMember(database(), club, eve, "leave");
+        }
+        expect(await sees(secret)).toBe(true);
+      });
+
+      it("through any number of them", async () => {
+        const { secret, club, eve, agent, sees } = await prepare(rule);
+        const lobby = newRoom();
+        await setMember(database(), lobby, agent.userId, "join");
+        await setMember(database(), lobby, eve, "join");
+        await setRule(lobby, "invite");
+        expect(await sees(secret)).toBe(true);
+        await setRule(club, rule, lobby);
+        expect(await sees(secret)).toBe(false);
+        await setMember(database(), secret, eve, "join");
+        expect(await sees(secret)).toBe(true);
+      });
+
+      it("do not read what was said in another room before they came there", async () => {
+        const { roomId, secret, club, eve, agent } = await prepare(rule);
+        await setVisibility(secret, "joined", 1);
+        const { eventId } = await settleEvent(database(), { roomId: secret });
+        const seen = async () => (await lookAt(agent, roomId)).events.some((one) => one.eventId === eventId);
+        expect(await seen()).toBe(true);
+        await setMember(database(), secret, eve, "join");
+        await setMember(database(), club, eve, "join");
+        expect(await seen()).toBe(false);
+      });
+
+      it("close nothing of the room itself", async () => {
+        const { roomId, club, eve, sees } = await prepare(rule);
+        await setMember(database(), club, eve, "join");
+        expect(await sees(roomId)).toBe(true);
+      });
+    });
+  });
 
   describe("owners of other agents in a room", () => {
     const prepare = async () => {

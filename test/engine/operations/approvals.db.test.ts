@@ -10,7 +10,7 @@ import { Outbox } from "../../../src/domain/tables/outbox.ts";
 import { Rooms } from "../../../src/domain/tables/rooms.ts";
 import { Turns } from "../../../src/domain/tables/turns.ts";
 import { Approvals, type PersonsDecision } from "../../../src/engine/operations/approvals.ts";
-import { askPeople } from "../../../src/engine/operations/asking.ts";
+import { askPeople, cardOutcome } from "../../../src/engine/operations/asking.ts";
 import { Toolbox } from "../../../src/engine/operations/toolbox.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { addAgent, call, newRoom, newUser, rightsOf, setMember, settleEvent, wake } from "../../support/rows.ts";
@@ -47,15 +47,19 @@ onEachDatabase((database) => {
     return askPeople(await parts(), call({ requesters: [ben], ...input }), asker, { reason: "it would" });
   };
   /** A turn that waits for the decision on a question, with its card in the outbox. */
-  const ask = async (roomId: RoomId, input = {}): Promise<Operation> => {
+  const ask = async (
+    roomId: RoomId,
+    input = {},
+    { taint = [] as string[], because = "it would" } = {},
+  ): Promise<Operation> => {
     const agent = await newAgent();
     const turns = new Turns(database(), "a test");
     await wake(database(), { agent: agent.name, roomId });
     const turn = await turns.claim({ agent: agent.name, roomId }, 4);
     if (typeof turn === "string") throw new Error(turn);
     const asked = call({ requesters: [ben], n: 0, ...input });
-    const asker = { agent, roomId, thread: undefined, taint: [] };
-    const question = await askPeople(await parts(), asked, asker, { reason: "it would" });
+    const asker = { agent, roomId, thread: undefined, taint };
+    const question = await askPeople(await parts(), asked, asker, { reason: because });
     if ("refusal" in question) throw new Error(question.refusal);
     const operation = { ...asked, ...question.question, state: "asked" as const };
     await turns.commit(turn, {
@@ -270,6 +274,51 @@ onEachDatabase((database) => {
       expect((await ask(room)).cardRoom).toBe(control);
       expect(await said(room)).toEqual([]);
       expect((await said(control)).at(-1)).toContain(`in \`${room}\``);
+    });
+
+    describe("that is told of an encrypted room", () => {
+      const sealed = async (input = {}) => {
+        const room = await roomOf(ben);
+        await settleEvent(
+          database(),
+          { roomId: room, type: "m.room.encryption", stateKey: "", content: {} },
+          { state: { type: "m.room.encryption", content: { algorithm: "m.megolm.v1.aes-sha2" }, sender: ben } },
+        );
+        const taint = [`rooms:/${room}/secret.md`, ben];
+        const because = `it would; untrusted text was read before: ${taint.join(", ")}`;
+        const secret = { input: { path: `rooms:/${room}/secret.md`, content: "secret" }, ...input };
+        return { room, asked: await ask(room, secret, { taint, because }) };
+      };
+      const everything = async () =>
+        JSON.stringify((await new Outbox(database()).take(control, 100)).map(({ content }) => content));
+
+      it("names the tool, the agent and the room, and none of its words", async () => {
+        const { asked, room } = await sealed();
+        expect(asked.cardRoom).toBe(control);
+        const card = (await said(control)).at(-1);
+        for (const told of ["**Use `Tool`?**", `in \`${room}\``, "That room is encrypted", ben, "✅ yes"]) {
+          expect(card).toContain(told);
+        }
+        expect(await everything()).not.toContain("secret");
+        expect(asked.askedBecause).toContain("secret.md");
+      });
+
+      it("tells none of them in its outcome, and is decided as any other", async () => {
+        const { asked, room } = await sealed();
+        const denied = await decide(asked, { by: admin, approved: false, because: "a secret" });
+        expect(denied).toMatchObject({ decision: "denied", decidedBecause: "a secret", roomId: room });
+        expect((await said(control)).at(-1)).toContain(`Denied by ${admin}.`);
+        const failed = await decide((await sealed()).asked, { by: admin });
+        const told = cardOutcome(failed, { state: "failed", error: "no file secret.md" }, await parts());
+        expect(JSON.stringify(told)).toContain("and failed");
+        expect(JSON.stringify(told) + (await everything())).not.toContain("secret");
+      });
+
+      it("shows nothing of an input that is too long to be shown", async () => {
+        await sealed({ input: { content: "secret ".repeat(2_000) } });
+        expect((await said(control)).at(-1)).toContain("can only be denied.**");
+        expect(await everything()).not.toContain("secret");
+      });
     });
 
     it("so is what an agent wants at home", async () => {

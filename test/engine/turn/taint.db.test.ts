@@ -391,6 +391,24 @@ onEachDatabase((database) => {
       expect((await operations()).at(-2)).toMatchObject({ tool: "FS_Delete", state: "refused" });
     });
 
+    it("nobody is asked whether a file may be deleted or moved that no agent ever writes", async () => {
+      const persona = `agents:/${agent.name}/persona.md`;
+      await put(inRoom("notes.md"), "notes", false);
+      const calls: readonly Called[] = [
+        ["FS_Delete", { path: persona }],
+        ["FS_Move", { glob: persona, target: "old.md" }],
+        ["FS_Move", { glob: inRoom("notes.md"), target: persona }],
+      ];
+      for (const call of calls) {
+        expect(await obey(call)).toMatchObject({ state: "done" });
+        expect((await operations()).findLast(({ tool }) => tool === call[0])).toMatchObject({
+          state: "refused",
+          because: null,
+          error: expect.stringContaining("written by people, by a command"),
+        });
+      }
+    });
+
     it("what is written for people elsewhere waits, and the same without taint does not", async () => {
       const both = newRoom();
       for (const userId of [agent.userId, boss]) await setMember(database(), both, userId, "join");
