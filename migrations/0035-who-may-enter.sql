@@ -42,7 +42,7 @@ language sql stable as $$
       select '*' || $1 where is_open($1)
       union all
       select distinct '*' || $1 || ' ' || door
-      from room_state s cross join lateral doors_of($1) where s.room_id = $1 and s.type = 'm.room.join_rules'
+      from room_state s cross join lateral doors_of(s.room_id) where s.room_id = $1 and s.type = 'm.room.join_rules'
         and s.content->>'join_rule' in ('restricted', 'knock_restricted') and door <> $1
       union all
       select distinct '*' || a.owner from members m join agents a on a.user_id = m.user_id

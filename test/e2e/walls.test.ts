@@ -83,9 +83,15 @@ describe.each(["embedded", "postgres"] as const)("walls between rooms, on the %s
     });
   });
 
-  it("somebody who joins closes the other room: only the unread number is left, not even its name", async () => {
+  it("somebody who is invited closes the other room", async () => {
     await ann.invite(kitchen, ben.id);
     await ben.waitForMembership(kitchen, "invite");
+    const request = await ask(ann, kitchen, "what is left?");
+    for (const secret of secrets) expect(userText(request)).not.toContain(secret);
+    expect(roomSeen(request, vault)).toMatchObject({ attributes: { closed: true }, children: [] });
+  });
+
+  it("somebody who joins closes the other room: only the unread number is left, not even its name", async () => {
     await ben.join(kitchen);
     await ann.say(vault, "by the way", { msgtype: "m.notice" });
     const request = await ask(ben, kitchen, "what is in the vault?");
@@ -198,6 +204,21 @@ describe.each(["embedded", "postgres"] as const)("walls between rooms, on the %s
         await ann.waitForMessage(room, ({ body }) => body.includes("not everybody here may read it"));
       },
     );
+
+    it("shows nothing of elsewhere either, where members of another room may join it", async () => {
+      const club = await named(ann, "Club");
+      const allow = [{ type: "m.room_membership", room_id: club }];
+      const rules = { type: "m.room.join_rules", state_key: "", content: { join_rule: "restricted", allow } };
+      const room = await ann.createRoom({ name: "Annex", invite: [stage.agentId()], initial_state: [rules] });
+      await ann.waitForMembership(room, "join", stage.agentId());
+      expect(historyOf(await ask(ann, room, "who knows?"), vault)).toContain("the safe is at 4711");
+      await ann.invite(club, ben.id);
+      await ben.waitForMembership(club, "invite");
+      await ben.join(club);
+      await ask(ann, club, "who came?");
+      expect(userText(await ask(ann, room, "who knows now?"))).not.toContain("4711");
+      await ben.join(room);
+    });
 
     it("as soon as it is opened, and no longer", async () => {
       const room = await named(ann, "Gate");

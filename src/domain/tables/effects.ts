@@ -58,7 +58,7 @@ export interface Effects extends Projection {
   readonly operation?: OperationRecord & {
     readonly agent: AgentName;
     readonly sources: readonly RoomId[];
-    /** The humans who were there when it began. */
+    /** Those who saw what stood there when it began, as `audience_of` names them. */
     readonly audience: readonly UserId[];
   };
 }

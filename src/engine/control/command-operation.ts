@@ -20,7 +20,7 @@ export async function runTool(agent: Agent, tool: AnyTool, line: string, context
   if (parsed.state === "invalid") throw new UserError(`${parsed.mistake}\n\n${helpFor(tool, prefix)}`);
   const command = { requester: event.sender, repeatable: tool.repeatable };
   return underWay.run({ agent: agent.name, roomId: event.roomId }, command, async (signal) => {
-    const audience = await context.rooms.humans(event.roomId);
+    const audience = await context.history.audience(event.roomId, agent.owner);
     const { ended, record: operation } = await operate(agent, parsed.request, context, signal);
     const { outcome, error } = ended;
     const sources = [event.roomId, ...(outcome.sources ?? [])];
