@@ -40,7 +40,9 @@ describe("a message that another is to relate to", () => {
     expect(await findRelated(room, named, events)).toEqual({ eventId: "$inThread", root: "$first" }),
   );
 
-  it.each(["$unknown", "$join", "3", "$redacted", "$elsewhere", "9", "-1", "1.5", "x", "$", `$${"a".repeat(300)}`])("is not %s", (named) =>
-    expect(findRelated(room, named, events)).rejects.toThrow(`There is no message ${named} in the room ${room}`),
+  it.each(["$unknown", "$join", "3", "$redacted", "$elsewhere", "9", "-1", "1.5", "x", "$", `$${"a".repeat(300)}`])(
+    "is not %s",
+    (named) =>
+      expect(findRelated(room, named, events)).rejects.toThrow(`There is no message ${named} in the room ${room}`),
   );
 });
