@@ -12,7 +12,7 @@ export interface NewsItem {
 }
 
 /** New events that are shown, and those that wait for the next look. */
-export interface ShownNews extends Shown {
+interface ShownNews extends Shown {
   readonly waiting: readonly EventId[];
 }
 

@@ -41,7 +41,7 @@ onEachDatabase((database) => {
   const words = (name: string, chars: number) => `${name} ${"lorem ipsum ".repeat(chars / 12)}end`;
   const ask = (body: string) => wake(database(), conversation, { requester: person }, body);
   const named = (body: string): string => body.split(" ", 1)[0] ?? "";
-  /** What each look of the model was shown as new. */
+  /** Lists what each look of the model was shown as new. */
   const looks = () => model.requests.map((request) => newMessages(request).map(({ body }) => body));
   const seen = async () => {
     const [row] = await database().sql<{ position: number }[]>`
@@ -72,9 +72,9 @@ onEachDatabase((database) => {
           return shown.filter((body) => !before.has(body));
         });
         expect(first).toEqual(bodies);
-      expect(looks().length).toBeGreaterThan(1);
+        expect(looks().length).toBeGreaterThan(1);
         expect(looks().length).toBeLessThan(6);
-        // What was left out was not seen yet.
+        // Messages that were left out were not seen yet.
         expect(reached[1]).toBe(asked[(looks()[0]?.length ?? 0) - 1]?.position);
         expect(await seen()).toBe(asked.at(-1)?.position);
         expect(await turns()).toEqual(["done"]);
