@@ -9,6 +9,7 @@ import { init, refuseFiles, rotateFolderTokens } from "./app/operator/init.ts";
 import type { Answers } from "./app/operator/init-questions.ts";
 import { UserError } from "./base/lib/errors.ts";
 import { createLog } from "./base/lib/log.ts";
+import { nearest, shortenTyped } from "./base/lib/nearest.ts";
 
 // Cache compiled code between starts: saves about a third of start-up CPU. Where the folder cannot be written, nothing
 // is saved. With NODE_COMPILE_CACHE more is saved: then Node does not even load its TypeScript, in no thread.
@@ -120,6 +121,15 @@ program
     tell((await init({ ...rest, homeserver, admin })).trimEnd());
   });
 
+/** @throws UserError for a word that is no command: the default command would take it for an argument of its own */
+function refuseUnknown(typed: string): void {
+  const known = [...program.commands.map((command) => command.name()), "help"];
+  if (typed === "" || typed.startsWith("-") || known.includes(typed)) return;
+  const meant = nearest(typed, known);
+  const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
+  throw new UserError(`There is no command ${shortenTyped(typed)}.${hint} Commands: ${known.join(", ")}.`);
+}
+
 // Work that was begun is finished, though nobody reads on (`| head`).
 process.stdout.on("error", () => {});
 const demonstration = () => import("./edges/demo/demo.ts");
@@ -149,6 +159,7 @@ demo
   });
 
 try {
+  refuseUnknown(process.argv[2] ?? "");
   await program.parseAsync();
 } catch (error) {
   if (!(error instanceof UserError)) throw error;

@@ -79,12 +79,14 @@ async function measureOn(database: Database, messages: number): Promise<string[]
     const turn = await mind.turns.claim({ agent: name, roomId: room }, 4);
     if (typeof turn === "string") throw new Error(turn);
     const [started, thread, process_] = [performance.now(), process.threadCpuUsage(), process.cpuUsage()];
-    const { world, seen, log } = await mind.view.see(agent, turn, {
+    const { world, seenWithout, log } = await mind.view.see(agent, turn, {
       wakes: turn.wakes ?? [],
       entries: [],
       reminders: [],
       base: undefined,
+      known: new Set(),
     });
+    const { seen } = seenWithout(new Set());
     const { system, user } = layout(world, agent.settings.layout);
     if (n >= warm) {
       times?.push(performance.now() - started);

@@ -103,6 +103,15 @@ describe("persona and prompt of an agent, in a room with it", () => {
     expect(await changes()).toEqual(["admin: agent helper: systemPrompt"]);
   });
 
+  it("are the defaults again after `null`", async () => {
+    await command(olga, "!prompt Answer in rhymes.");
+    expect(await command(olga, "!prompt null")).toBe("agent helper: systemPrompt: `Answer in rhymes.` → `the default`");
+    expect(await command(olga, "!prompt")).toContain("You are a helpful assistant.");
+    await command(olga, "!persona You are called Nemo.");
+    await command(olga, "!persona null");
+    expect(await command(olga, "!persona")).toContain("## Guidelines");
+  });
+
   it("are refused where they are longer than what is sure to be shown, with both figures", async () => {
     expect(await command(olga, `!persona ${"x".repeat(12_001)}`)).toBe(
       "persona: found 12001 characters, expected at most 12000: the model might not be shown more. Shorten the text, or raise approxContextCharsMax, which is 50000.",

@@ -74,6 +74,10 @@ describe("a start that fails ends the process, and says why:", () => {
   });
 });
 
+it("a word that is no command is refused, with the command that was probably meant", async () => {
+  expect(await run("chekc")).toMatch(/^clevernet: There is no command chekc. Did you mean check\? Commands: start, /);
+});
+
 /** Answers what is below the path with an empty object, and refuses everything else. */
 async function listen(at: number, allowed: string): Promise<void> {
   const server = createServer((request, response) => {
@@ -85,10 +89,11 @@ async function listen(at: number, allowed: string): Promise<void> {
 }
 
 /** Runs a start that ends by itself; returns what it has written. */
-function start(): Promise<string> {
-  const args = [main, "start", "--config", join(dir, "config.yaml")];
+const start = (): Promise<string> => run("start", "--config", join(dir, "config.yaml"));
+
+function run(...args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    execFile(process.execPath, args, { timeout: 30_000, killSignal: "SIGKILL" }, (error, stdout, stderr) => {
+    execFile(process.execPath, [main, ...args], { timeout: 30_000, killSignal: "SIGKILL" }, (error, stdout, stderr) => {
       if (error?.code === 1) resolve(stderr);
       else reject(new Error(`it ended with ${error?.code ?? error?.signal ?? 0}:\n${stdout}${stderr}`));
     });

@@ -36,13 +36,22 @@ export const cacheable = (world: World): Prompt => {
   // The log is cut before the characters are divided: no other part gets less because of it.
   const step = Math.ceil(world.charsMax * stepShare);
   const log = newestEnd(world.log, world.timeZone, { room: logRoom(budget), step });
-  const { system, stable, tail } = plan.write(divide(budget, Math.max(0, log.text.length - logLeast.length)));
+  const logged = Math.max(0, log.text.length - logLeast.length);
+  const { system, stable, tail, waiting } = plan.write(divideForNews(budget, world.charsMax, logged));
   return {
     system,
     user: `${stable}${log.text}${logEnd}${tail}`,
     borders: [stable.length, stable.length + log.text.length],
     eventIds: [...log.eventIds, ...newIdsIn(world)],
+    waiting,
   };
+};
+
+/** Divides the characters. What is kept for the steps of the turn is given away where new events would be cut. */
+const divideForNews = (budget: Budget, charsMax: number, log: number): Allotment => {
+  const given = divide(budget, log);
+  if (given.newEvents >= budget.wanted.newEvents) return given;
+  return divide({ ...budget, left: budget.left + charsMax - budget.max }, log);
 };
 
 /** Largest size of this world's log; a longer one is cut to half of that. */
@@ -59,6 +68,7 @@ interface Rest {
   readonly system: string;
   readonly stable: string;
   readonly tail: string;
+  readonly waiting: Prompt["waiting"];
 }
 
 /** Everything but the log, as it can be cut. */
@@ -79,6 +89,7 @@ const planOf = (world: World): { budget: Budget; write: (chars: Allotment) => Re
     const shownOthers = rooms.cut(chars.rooms);
     const shownNews = unread.cut(chars.unread);
     const leftOut = world.roomsLeftOut + shownOthers.leftOut;
+    const newEvents = parts.newEvents.cut(chars.newEvents);
     const reminders = parts.reminders.cut(chars.reminders);
     const standing = reminders.filter((_, index) => isStanding(world.reminders[index] ?? ""));
     const stable = element(
@@ -107,7 +118,7 @@ const planOf = (world: World): { budget: Budget; write: (chars: Allotment) => Re
         windowsLeftOut: windows.leftOut > 0 ? windows.leftOut : undefined,
       },
       [
-        own && leanRoom(inTail(own), parts.history.cut(chars.history), parts.newEvents.cut(chars.newEvents)),
+        own && leanRoom(inTail(own), parts.history.cut(chars.history), newEvents),
         ...shownNews.elements,
         element("room", { roomId: "ephemeris" }, [
           world.ephemerisWindow && ephemerisWindow(world, parts.ephemeris.cut(chars.ephemeris)),
@@ -125,6 +136,7 @@ const planOf = (world: World): { budget: Budget; write: (chars: Allotment) => Re
       system: [...guides, systemPrompt, persona].filter((text) => text !== "").join("\n\n"),
       stable: `${render(stable)}\n\n`,
       tail: postPrompt === "" ? render(tail) : `${render(tail)}\n\n${postPrompt}`,
+      waiting: newEvents.waiting,
     };
   };
   const frame = write(nothing);

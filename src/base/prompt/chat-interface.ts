@@ -5,6 +5,7 @@ import type { Allotment } from "./budget.ts";
 import { ephemerisPart, ephemerisRoom } from "./ephemeris-room.ts";
 import { listPart } from "./list-part.ts";
 import { clip } from "./measure.ts";
+import { newsPart } from "./news-part.ts";
 import { otherRoomsPart } from "./other-rooms.ts";
 import { manyParts, type Part, plainPart, textPart } from "./part.ts";
 import { openRoom, roomLists } from "./room.ts";
@@ -46,6 +47,14 @@ export const partsOf = (world: World, write = timelineWriter(world)) => {
   return {
     own,
     ...roomLists(own ?? noRoom, write, limit),
+    newEvents: newsPart(
+      (own?.newEvents ?? []).map((entry) => ({
+        eventId: entry.eventId,
+        element: write(entry),
+        known: entry.sender === agent.userId || own?.known?.has(entry.eventId) === true,
+      })),
+      { depth: 4, limit },
+    ),
     firstMembers: roomLists({ ...noRoom, members: own?.members.slice(0, membersNeeded) ?? [] }, write, limit).members,
     reminders: manyParts(
       world.reminders.map((reminder) =>

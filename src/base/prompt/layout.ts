@@ -18,6 +18,7 @@ const seed: Layout = (world) => {
       user: postPrompt === "" ? render(shown) : `${render(shown)}\n\n${postPrompt}`,
       borders: [],
       eventIds: eventIdsIn(shown),
+      waiting: parts.newEvents.cut(chars.newEvents).waiting,
     };
   };
   const frame = write(nothing);

@@ -1,5 +1,5 @@
 import type { Element } from "../lmml/element.ts";
-import { level, shorten, sizeAt, textChars } from "./measure.ts";
+import { level, shorten, sizeAt, sizeUpTo } from "./measure.ts";
 import type { Part } from "./part.ts";
 
 /** Part of a list that is shown, in the order of time, and the number of elements that are not. */
@@ -16,7 +16,7 @@ export interface Shown {
  * Characters that an element may gain with its first child: its closing tag, and the numbers of the lines that it
  * shows.
  */
-const containerChars = 100;
+export const containerChars = 100;
 
 interface ListOptions {
   /** Levels between the root and these elements. */
@@ -44,7 +44,7 @@ export const listPart = (elements: readonly Element[], { depth, limit, keep, flo
   while (least <= limit) {
     const next = candidate(sizes.length);
     if (next === undefined) break;
-    const size = textChars(next) > limit ? limit + 1 : sizeAt(next, depth);
+    const size = sizeUpTo(next, depth, limit);
     sizes.push(size);
     least += Math.min(size, floor);
   }
@@ -79,7 +79,7 @@ export const fitInto = (whole: Element, max: number, depth: number): Element =>
   sizeAt(whole, depth) <= max ? whole : (trim(whole, max, depth) ?? { ...whole, children: [] });
 
 /** An element in at most `max` characters, marked where something of it is missing; undefined if its tags do not fit. */
-const trim = (whole: Element, max: number, depth: number): Element | undefined => {
+export const trim = (whole: Element, max: number, depth: number): Element | undefined => {
   const { name, attributes, children } = whole;
   const cut = (rest: Element["children"]): Element => ({
     name,

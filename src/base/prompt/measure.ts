@@ -11,6 +11,10 @@ export const sizeAt = (shown: Element, depth: number): number => render(shown, d
 export const textChars = ({ children }: Element): number =>
   typeof children === "string" ? children.length : children.reduce((chars, child) => chars + textChars(child), 0);
 
+/** `sizeAt` where that is at most `limit`, otherwise more than `limit`; a long text is not rendered for it. */
+export const sizeUpTo = (shown: Element, depth: number, limit: number): number =>
+  textChars(shown) > limit ? limit + 1 : sizeAt(shown, depth);
+
 const wholeCharacters = (text: string, end: number): string =>
   text.slice(0, /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) ? end - 1 : end);
 

@@ -145,6 +145,8 @@ export interface RoomView {
   readonly historyWindow?: WindowChange | undefined;
   /** Events that came since, oldest first. */
   readonly newEvents: readonly TimelineEntry[];
+  /** Those of them that need not be shown, and give way to the others. */
+  readonly known?: ReadonlySet<EventId> | undefined;
   /** Number of events that came since; `newEvents` may hold fewer. */
   readonly unread: number;
 }
@@ -247,4 +249,6 @@ export interface Prompt {
   readonly borders: readonly number[];
   /** Events that are readable in it: a redaction of one of them empties the kept render. */
   readonly eventIds: readonly EventId[];
+  /** New events that found no room in it, and are to be shown in the next. */
+  readonly waiting: readonly EventId[];
 }

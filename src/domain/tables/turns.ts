@@ -46,6 +46,8 @@ export interface TakenWake {
   readonly taint: readonly string[];
   /** The thread in which the event stands. */
   readonly threadId: EventId | null;
+  /** True if the event was redacted. */
+  readonly redacted: boolean;
 }
 
 /** A turn that was just taken. */
@@ -70,7 +72,8 @@ const turnColumns = `id, salt, agent, room_id as "roomId", number, reason, epoch
 const wakeColumns = `w.id, w.reason, w.event_id as "eventId", w.requester, w.note, w.sources, w.taint,
   w.note is not null and exists (select 1 from agents a where a.name = w.agent
     and not may_show(audience_of(w.room_id, a.owner), w.room_id, w.sources || w.room_id, a.owner, w.place)) as withheld,
-  case when e.content->'m.relates_to'->>'rel_type' = 'm.thread' then e.content->'m.relates_to'->>'event_id' end as "threadId"`;
+  case when e.content->'m.relates_to'->>'rel_type' = 'm.thread' then e.content->'m.relates_to'->>'event_id' end as "threadId",
+  e.redacted_at is not null as redacted`;
 
 /** Events that one turn takes at the most. */
 const eventsPerTurn = 10;

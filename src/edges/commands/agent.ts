@@ -4,7 +4,6 @@ import type { AgentName, UserId } from "../../base/lib/ids.ts";
 import { isObject } from "../../base/lib/json.ts";
 import { isAgentName, isUserId } from "../../base/lib/matrix-id.ts";
 import { agentUserId } from "../../domain/agents/agent.ts";
-import { defaultPersona } from "../../domain/agents/persona.ts";
 import { requireAgent } from "../../domain/agents/require-agent.ts";
 import { agentFields, parseAgentSettings } from "../../domain/agents/settings.ts";
 import { changeText } from "../../engine/control/change.ts";
@@ -113,10 +112,7 @@ export const commands = [
         await lifecycle.setOwner(agent, value as UserId);
         return changeText(row);
       }
-      if (field === "persona") {
-        const persona = value === "null" ? defaultPersona(agent.displayName) : value;
-        return changeText(await definition.setPersona(persona));
-      }
+      if (field === "persona") return changeText(await definition.setPersona(value));
       return changeText(await definition.setField(field, (fields) => withField(fields, field, value)));
     },
   }),

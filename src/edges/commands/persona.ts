@@ -10,7 +10,7 @@ export const commands = [
     examples: ["You are Clara, who knows about gardens. You are brief."],
     topic: "agents",
     description:
-      "Shows the agent's persona: who it is. If you own the agent, a text behind the command replaces it, from the next turn on.",
+      "Shows the agent's persona: who it is. If you own the agent, a text behind the command replaces it, from the next turn on; `null` brings back the default.",
     level: "use",
     input: z.object({ text: z.string().min(1).optional().describe("The new persona, in Markdown") }),
     positional: ["text"],
@@ -22,8 +22,8 @@ export const commands = [
         const hint = `Its owner changes it: \`${prefix}persona TEXT\``;
         return { text: `${fence(persona.text, "markdown")}\n\n${hint}`, taint: persona.taint };
       }
-      const { before } = await definition.setPersona(text);
-      const changed = `${agent.displayName} has another persona from its next turn on: ${text.length} characters.`;
+      const { before, after } = await definition.setPersona(text);
+      const changed = `${agent.displayName} has another persona from its next turn on: ${after?.length} characters.`;
       const undo = `\`${prefix}restore ${personaPath(agent)}\` brings back the one before.`;
       return before === null ? changed : `${changed} ${undo}`;
     },

@@ -10,7 +10,7 @@ export const commands = [
     examples: ["You are a helpful assistant. Answer in French."],
     topic: "agents",
     description:
-      "Shows the agent's system prompt, which its model reads first. If you own the agent, a text behind the command replaces it, from the next turn on.",
+      "Shows the agent's system prompt, which its model reads first. If you own the agent, a text behind the command replaces it, from the next turn on; `null` brings back the default.",
     level: "use",
     input: z.object({ text: z.string().min(1).optional().describe("The new system prompt") }),
     positional: ["text"],

@@ -4,12 +4,10 @@ import type { RoomId } from "../../base/lib/ids.ts";
 import { splitUserId } from "../../base/lib/matrix-id.ts";
 import { element } from "../../base/lmml/element.ts";
 import { eventTime } from "../../base/prompt/time.ts";
-import { eventIn, noMessage } from "../../domain/speech/related.ts";
+import { findRelated } from "../../domain/speech/related.ts";
 import { roomToSpeakIn } from "../../domain/speech/speaking.ts";
 import { eventName } from "../../engine/operations/event-name.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
-
-const isMessage = (type: string): boolean => type === "m.room.message" || type === "m.sticker";
 
 export const tool = defineTool({
   name: "React",
@@ -38,10 +36,7 @@ export const tool = defineTool({
   async run({ eventId, key: sign, roomId: named }, context) {
     const { agent, events, key, now } = context;
     const roomId = await roomToSpeakIn(named, context);
-    const message = await eventIn(roomId, eventId, events);
-    // A redacted event has no content any more.
-    if (!message || !isMessage(message.type) || Object.keys(message.content).length === 0)
-      throw noMessage(roomId, eventId);
+    const message = await findRelated(roomId, eventId, events);
     const reaction = { target: message.eventId, key: sign };
     const result = element("roomEvent", {
       systemId: splitUserId(agent.userId).server,

@@ -3,6 +3,7 @@ import { digest } from "../../base/lib/ids.ts";
 import { isObject } from "../../base/lib/json.ts";
 import { sureChars } from "../../base/prompt/budget.ts";
 import { type Agent, personaPath, settingsFile } from "../../domain/agents/agent.ts";
+import { defaultPersona } from "../../domain/agents/persona.ts";
 import { type AgentSettings, parseAgentSettings } from "../../domain/agents/settings.ts";
 import type { FileSystem } from "../../domain/files/file-system.ts";
 import { requireLevel } from "../../domain/rights/permissions.ts";
@@ -50,7 +51,9 @@ export class Definition {
     return { text: systemPrompt, taint: this.#files.taint };
   }
 
-  setPersona(persona: string): Promise<AuditRow> {
+  /** `null` brings back the default. */
+  setPersona(text: string): Promise<AuditRow> {
+    const persona = text === "null" ? defaultPersona(this.#agent.displayName) : text;
     checkLength("persona", persona, this.#agent.settings);
     return this.#change(personaPath(this.#agent), "persona", (before) => ({
       text: persona,
@@ -59,8 +62,11 @@ export class Definition {
     }));
   }
 
-  setPrompt(prompt: string): Promise<AuditRow> {
-    return this.setField("systemPrompt", (fields) => ({ ...fields, systemPrompt: prompt }));
+  /** `null` brings back the default. */
+  setPrompt(text: string): Promise<AuditRow> {
+    return this.setField("systemPrompt", ({ systemPrompt: _, ...others }) =>
+      text === "null" ? others : { ...others, systemPrompt: text },
+    );
   }
 
   /**

@@ -17,7 +17,11 @@ interface Late {
  * Lines are added to a log in the order of their arrival. So it ends before the first new event that the agent has not
  * seen, and what has arrived since then, in whatever room, is shown behind it until the next turn.
  */
-export function findLate(events: readonly SeenEvent[], { views, seenBefore }: RoomViews, here: RoomId): Late {
+export function findLate(
+  events: readonly SeenEvent[],
+  { views, seenBefore }: Pick<RoomViews, "views" | "seenBefore">,
+  here: RoomId,
+): Late {
   const fresh = new Set(views.find(({ roomId }) => roomId === here)?.newEvents.map(({ eventId }) => eventId));
   const times = events
     .filter(({ eventId, position }) => fresh.has(eventId) && position > seenBefore)
@@ -28,10 +32,17 @@ export function findLate(events: readonly SeenEvent[], { views, seenBefore }: Ro
   return { since: times.length > 0 ? new Date(since) : undefined, byRoom };
 }
 
-/** Rooms with what is late as their new events. */
+/** Rooms with what is late as their new events; what was not new before may be left out: it comes to the log. */
 export const withLate = (rooms: readonly RoomView[], { byRoom }: Late, here: RoomId): RoomView[] =>
   rooms.map((room) => {
     const late = byRoom.get(room.roomId) ?? [];
     if (room.roomId !== here) return { ...room, newEvents: late.slice(-shownElsewhere) };
-    return { ...room, newEvents: late, unread: Math.max(room.unread, late.length) };
+    const fresh = new Set(room.newEvents.map(({ eventId }) => eventId));
+    const beside = late.map(({ eventId }) => eventId).filter((eventId) => !fresh.has(eventId));
+    return {
+      ...room,
+      newEvents: late,
+      known: new Set([...(room.known ?? []), ...beside]),
+      unread: Math.max(room.unread, late.length),
+    };
   });

@@ -12,6 +12,8 @@ interface Looking {
   readonly here: RoomId;
   /** Events that the turn has taken. */
   readonly taken: readonly EventId[];
+  /** Those that give way to others; see `RoomView`. */
+  readonly known: ReadonlySet<EventId>;
   readonly admins: readonly UserId[];
   /** Users who are shown by the names that they chose; others are shown by their ids. */
   readonly trusted: ReadonlySet<UserId>;
@@ -21,6 +23,8 @@ export interface RoomViews {
   readonly views: readonly RoomView[];
   /** Events of the conversation's own room, oldest first. */
   readonly here: readonly StoredEvent[];
+  /** Those that are new, and that somebody else sent. */
+  readonly news: readonly EventId[];
   /** Up to where it had seen them before. */
   readonly seenBefore: number;
 }
@@ -49,12 +53,16 @@ export function roomViews({ rooms, events, members }: Seen, looking: Looking): R
       historyLines: Math.max(row.shownEvents - fresh.length, history.length),
       historyChars: row.shownChars,
       newEvents: fresh.map(timelineEntry),
+      known: isHere ? looking.known : undefined,
       unread: isHere ? fresh.length : row.unread,
     };
   });
   return {
     views,
     here: events.filter((event) => event.roomId === here),
+    news: (views.find(({ roomId }) => roomId === here)?.newEvents ?? [])
+      .filter(({ sender }) => sender !== userId)
+      .map(({ eventId }) => eventId),
     seenBefore: rooms.find((row) => row.roomId === here)?.seenPosition ?? 0,
   };
 }

@@ -43,10 +43,10 @@ export interface Sight {
   readonly sources: readonly RoomId[];
   /** Untrusted texts in it; see `untrusted`. */
   readonly taint: readonly string[];
-  /** Place of the newest event of the conversation's room that is shown. */
-  readonly seen: number;
-  /** The newest of them that somebody else sent and the agent had not seen. */
-  readonly unread: EventId | undefined;
+  /** Events that are new in the turn, and that the agent has to be shown. */
+  readonly news: readonly EventId[];
+  /** Tells how far the conversation's room is shown before the first of the events that wait. */
+  readonly seenWithout: (waiting: ReadonlySet<EventId>) => Reach;
   readonly media: CarriedMedia;
   readonly audience: readonly UserId[];
   /** See `Seen`. */
@@ -54,6 +54,14 @@ export interface Sight {
   readonly changes: number;
   /** State of the log for the conversation's next render. */
   readonly log: LogState | undefined;
+}
+
+/** How far a room is shown. */
+interface Reach {
+  /** Place of the newest event that is shown. */
+  readonly seen: number;
+  /** The newest of them that somebody else sent and the agent had not seen. */
+  readonly unread: EventId | undefined;
 }
 
 /** Step of a turn at which its agent looks. */
@@ -64,6 +72,8 @@ interface Moment {
   readonly reminders: readonly string[];
   /** The step whose render is in use; see `Exchange`. */
   readonly base: number | undefined;
+  /** New events with which the agent has dealt in this turn. */
+  readonly known: ReadonlySet<EventId>;
 }
 
 /** Puts together what a conversation of an agent may see. */
@@ -125,7 +135,7 @@ export class View {
   }
 
   /** Sees the agent's world as it is now. */
-  async see(agent: Agent, turn: Turn, { wakes, entries, reminders, base }: Moment): Promise<Sight> {
+  async see(agent: Agent, turn: Turn, { wakes, entries, reminders, base, known }: Moment): Promise<Sight> {
     const { settings } = agent;
     const logged = settings.layout === "cacheable";
     const most = logged ? loggedMost : undefined;
@@ -151,6 +161,7 @@ export class View {
       userId: agent.userId,
       here: turn.roomId,
       taken,
+      known,
       admins: this.#rights.admins,
       trusted: await findTrusted(nameGiversOf(seen, agent.userId), agent, this.#trust),
     });
@@ -182,8 +193,12 @@ export class View {
         ...desk.sources,
       ],
       taint: await findUntrusted([...speakers, ...desk.taint, ...before], agent, this.#trust),
-      seen: rooms.here.at(-1)?.position ?? 0,
-      unread: rooms.here.findLast(isNew)?.eventId,
+      news: rooms.news,
+      seenWithout(waiting) {
+        const first = rooms.here.findIndex(({ eventId }) => waiting.has(eventId));
+        const shown = first < 0 ? rooms.here : rooms.here.slice(0, first);
+        return { seen: shown.at(-1)?.position ?? 0, unread: shown.findLast(isNew)?.eventId };
+      },
       media: mediaOf(rooms.here, isNew),
       world: {
         conversation: turn.roomId,

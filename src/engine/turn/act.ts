@@ -11,7 +11,7 @@ import { SomebodyCame } from "./interruption.ts";
 import type { TakenStep } from "./journal.ts";
 import { type Performed, perform } from "./perform.ts";
 import { type Lane, sideBySide } from "./side-by-side.ts";
-import { addSources, addTaint, announce, callId, keyOfStep, type TurnState } from "./state.ts";
+import { addSources, addTaint, announce, callId, dealWithNews, keyOfStep, type TurnState } from "./state.ts";
 import type { Thinking } from "./think.ts";
 import { notSaid, unsaidCall } from "./unsaid.ts";
 
@@ -56,13 +56,14 @@ export async function act(
       begin: (plan, lane) => begin(state, plan, wakes, lane),
       async finish(plan, begun) {
         const isLast = plan === plans.at(-1);
-        const endsTurn = (ends: boolean) => isLast && (ending || ends);
+        const endsTurn = (ends: boolean) => isLast && (ending || ends) && !thinking.othersWait;
         const { acting, waiting } = "done" in begun ? begun.done : await finish(state, plan, begun, endsTurn);
         state.spoke ||= acting.spoke;
         addSources(state, acting.sources);
         addTaint(state, acting.taint);
         ending ||= acting.ends;
-        if (isLast && ending) {
+        if (isLast && ending && thinking.othersWait) dealWithNews(state);
+        else if (isLast && ending) {
           ended = waiting;
           return;
         }

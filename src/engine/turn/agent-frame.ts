@@ -37,19 +37,23 @@ export function agentFrame(mind: Mind, agent: Agent, turn: Turn): Frame {
         ...callReminders(settings),
         ...(state.reminded ? [nobodyHeardYou] : []),
       ];
-      const view = () => mind.view.see(agent, turn, { wakes, entries, reminders, base: exchange.base });
+      const view = () =>
+        mind.view.see(agent, turn, { wakes, entries, reminders, base: exchange.base, known: state.dealtWith });
       let sight = await view();
       if (await awaitMedia(state, sight.media.pending)) sight = await view();
       addSources(state, sight.sources);
       addAudience(state, sight.audience);
       state.changes = sight.changes;
       addTaint(state, sight.taint);
-      if (sight.unread !== undefined && !state.read) {
-        state.read = true;
-        mind.onRead(agent, turn.roomId, sight.unread, () => state.spoke);
-      }
       const prompt = exchange.next(n, sight, await imagesFor(state, sight.media));
-      return { prompt, seen: sight.seen, log: sight.log, audience: sight.audience };
+      const waiting = new Set(prompt.waiting?.filter((eventId) => !state.shownNews.has(eventId)));
+      for (const eventId of sight.news) if (!waiting.has(eventId)) state.shownNews.add(eventId);
+      const { seen, unread } = sight.seenWithout(waiting);
+      if (unread !== undefined && !state.read) {
+        state.read = waiting.size === 0;
+        mind.onRead(agent, turn.roomId, unread, () => state.spoke);
+      }
+      return { prompt, seen, othersWait: waiting.size > 0, log: sight.log, audience: sight.audience };
     },
   };
 }

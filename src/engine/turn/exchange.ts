@@ -14,6 +14,8 @@ const resultShare = 0.2;
 export interface StepPrompt {
   readonly messages: readonly ChatMessage[];
   readonly kept: Pick<Render, "system" | "prompt" | "eventIds">;
+  /** New events that found no room in it. */
+  readonly waiting?: readonly EventId[];
 }
 
 /**

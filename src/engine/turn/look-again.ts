@@ -57,8 +57,10 @@ function begin(state: TurnState, anew: Anew): void {
   state.frame = agentFrame(mind, agent, turn);
   state.frame.calls = anew.calls;
   state.frame.entries.push(noticeOf(anew));
-  // The causes of the turn are told once more, to those who may read them.
+  // The causes of the turn are told and shown once more, to those who may read them.
   state.noted.clear();
+  state.shownNews.clear();
+  state.dealtWith.clear();
   state.spoke = false;
 }
 

@@ -16,6 +16,8 @@ interface Look {
   readonly prompt: StepPrompt;
   /** Up to where the room's events are shown. */
   readonly seen?: number;
+  /** True if there are new events that found no room in it. */
+  readonly othersWait?: boolean;
   /** The humans for whom it is rendered. */
   readonly audience?: readonly UserId[];
   /** State of the conversation's log from now on. */
@@ -80,6 +82,10 @@ export interface TurnState {
   readonly noted: Set<number>;
   /** People in the conversation's room have heard the agent in this turn. */
   spoke: boolean;
+  /** New events that the agent was shown in this turn. */
+  readonly shownNews: Set<EventId>;
+  /** Those of them that it has dealt with while others waited: they give way to the others. */
+  readonly dealtWith: Set<EventId>;
   /** People have been told up to where the agent has read. */
   read: boolean;
   /** Events whose files were waited for. */
@@ -117,6 +123,11 @@ export const addTaint = (state: TurnState, taint: readonly string[]): void => {
   const names = [...new Set([...state.taint, ...taint])];
   // Files first: of many people one can be named as well as another.
   state.taint = names.toSorted((a, b) => Number(a.startsWith("@")) - Number(b.startsWith("@"))).slice(0, taintMost);
+};
+
+/** Takes note that the agent has done all that it wants to do about the new events that it was shown. */
+export const dealWithNews = ({ dealtWith, shownNews }: TurnState): void => {
+  for (const eventId of shownNews) dealtWith.add(eventId);
 };
 
 /** Tells those whom a step wakes, and those who show thoughts, that it was written. */

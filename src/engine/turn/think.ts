@@ -1,5 +1,5 @@
 import type { ToolCall } from "../../adapters/model/types.ts";
-import type { Conversation } from "../../base/lib/ids.ts";
+import type { Conversation, EventId } from "../../base/lib/ids.ts";
 import { digest, HOME } from "../../base/lib/ids.ts";
 import type { Element } from "../../base/lmml/element.ts";
 import { functionCall, thought } from "../../base/prompt/ephemeris.ts";
@@ -31,6 +31,8 @@ export interface Thinking {
   readonly told?: readonly number[];
   /** The text was said in the conversation's room. */
   readonly said?: boolean;
+  /** New events that it was shown while others found no room: those are shown in a later step of the turn. */
+  readonly othersWait?: readonly EventId[];
   /** There is nothing more that it wants to do. */
   readonly ends: boolean;
   /** See `TurnState`. */
@@ -53,12 +55,13 @@ export async function think(
     if (step.done.unsaid) throw new SomebodyCame("somebody came while the agent thought");
     state.changes = step.done.changes ?? state.changes;
     if (own) takeNotes(state, wakes, step.done.told ?? []);
+    for (const eventId of step.done.othersWait ?? []) state.shownNews.add(eventId);
     number(state, step.done);
     remember(state, step.done, entriesOf(state, step.done));
     return { thinking: step.done, waiting: [] };
   }
   const { ids: told, notes } = takeNotes(state, own ? wakes : []);
-  const { prompt, seen, log: shownLog, audience } = await frame.look(state, step.n, wakes);
+  const { prompt, seen, othersWait, log: shownLog, audience } = await frame.look(state, step.n, wakes);
   const tools = toolbox.offer(agent, frame.tools);
   const conversation = digest("session", turn.agent, turn.roomId, ...(own ? [] : [frame.subAgent ?? ""]));
   const sent = mind.prefixes.measure(conversation, [tools.text, ...prompt.messages.flatMap(promptTexts)]);
@@ -116,7 +119,8 @@ export async function think(
     numbers: await numbersFor(state, calls.length),
     ...(told.length > 0 && { told }),
     ...(speech.length > 0 && { said: true }),
-    ends: calls.length === 0 && !(silent && !state.reminded),
+    ...(othersWait && { othersWait: [...state.shownNews] }),
+    ends: calls.length === 0 && !othersWait && !(silent && !state.reminded),
     changes: state.changes,
   };
   number(state, thinking);

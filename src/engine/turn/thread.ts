@@ -45,9 +45,10 @@ export class Thread extends Exchange {
       for (const { label } of prompt ? fresh : []) this.#images.add(label);
       if (prompt) return prompt;
     }
-    const { system, user, borders, eventIds } = layout(sight.world, this.#settings.layout);
+    const { system, user, borders, eventIds, waiting } = layout(sight.world, this.#settings.layout);
     this.#told = new Told();
     this.#told.take(sight.world);
+    for (const eventId of waiting) this.#told.events.delete(eventId);
     this.#images = new Set(images.map(({ label }) => label));
     this.#open = new Set(sight.world.rooms.filter((room) => !room.closed).map((room) => room.roomId));
     this.#audience = audience;
@@ -56,6 +57,6 @@ export class Thread extends Exchange {
       { role: "system", content: system },
       { role: "user", content: user, borders, images },
     ] as const;
-    return this.begin(n, messages, eventIds);
+    return { ...this.begin(n, messages, eventIds), waiting };
   }
 }

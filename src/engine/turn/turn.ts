@@ -15,7 +15,7 @@ import { SomebodyCame } from "./interruption.ts";
 import { Journal } from "./journal.ts";
 import { goOnAnew, lookAgain } from "./look-again.ts";
 import type { Mind } from "./mind.ts";
-import { announce, keyOfStep, type TurnState } from "./state.ts";
+import { announce, dealWithNews, keyOfStep, type TurnState } from "./state.ts";
 import { think } from "./think.ts";
 
 /**
@@ -44,6 +44,8 @@ export async function workTurn(
     audience: turn.audience,
     changes: undefined,
     noted: new Set(),
+    shownNews: new Set(),
+    dealtWith: new Set(),
     spoke: false,
     read: false,
     awaited: new Set(),
@@ -56,6 +58,8 @@ export async function workTurn(
       signal.throwIfAborted();
       const taken = iteration === 1 ? turn.wakes : null;
       const wakes = taken ?? (await mind.turns.absorb(turn, { more: !state.journal.replays }));
+      if (iteration === 1 && !state.journal.replays && wakes.length > 0 && wakes.every(({ redacted }) => redacted))
+        return endUnasked(state);
       state.journal.answer(wakes.findLast(({ eventId }) => eventId !== null)?.eventId ?? undefined);
       try {
         const ended = await iterate(state, wakes);
@@ -82,11 +86,21 @@ export async function workTurn(
 async function iterate(state: TurnState, wakes: readonly TakenWake[]): Promise<Conversation[] | undefined> {
   const { thinking, waiting } = await think(state, wakes);
   if (thinking.ends) return waiting;
-  if (thinking.calls.length === 0) {
+  state.spoke ||= thinking.said === true;
+  if (thinking.calls.length === 0 && thinking.othersWait) dealWithNews(state);
+  else if (thinking.calls.length === 0) {
     state.reminded = true;
     state.wordless = thinking.text === "";
   }
   return act(state, thinking, wakes);
+}
+
+/** Ends a turn of which all that asked for it was redacted before its first step. */
+async function endUnasked(state: TurnState): Promise<Conversation[]> {
+  const step = state.journal.take("redacted");
+  const waiting = await state.journal.commit({ n: step.n, name: step.name, result: {}, ends: true });
+  announce(state);
+  return waiting;
 }
 
 /** Notice to people about an end that the agent did not choose. */

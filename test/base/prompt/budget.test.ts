@@ -107,7 +107,7 @@ describe("what defines the agent, and what is new", () => {
       fc.property(anyBudget, ({ wanted, max, left, newEventsLeast }) => {
         const scale = (name: keyof Allotment, most: number) => wanted[name] % Math.max(1, Math.floor(most));
         const some = Object.fromEntries([
-          ...system.map((name) => [name, scale(name, (max * 0.4) / 3)]),
+          ...system.map((name) => [name, scale(name, (max * 0.35) / 3)]),
           ...news.map((name) => [name, scale(name, ((left - max * 0.4) * 0.75) / 5)]),
         ]);
         const given = divide({ max, left, wanted: { ...wanted, ...some }, newEventsLeast });

@@ -129,6 +129,16 @@ describe("the budget", () => {
     expect(ids.at(-1)).toBe("$299");
   });
 
+  test("what is kept for the steps that follow is given to a new event that would be cut", () => {
+    const guides = [{ title: "Guide", text: "g".repeat(9_000) }];
+    const newEvents = [message(here, "$new", "2024-12-25T15:00:00Z", "@user:matrix.org", "y".repeat(3_500))];
+    const world = { ...exampleWorld, guides, rooms: [room(here, "General", { newEvents })], charsMax: 8_000 };
+    const { system, user, waiting } = layout(world, "cacheable");
+    expect(user).toContain("y".repeat(3_500));
+    expect(system.length + user.length).toBeLessThanOrEqual(8_000);
+    expect(waiting).toEqual([]);
+  });
+
   test("a charsMax too small for the frame is a mistake with a remedy", () => {
     expect(() => shown({ ...exampleWorld, charsMax: 500 })).toThrow(/approxContextCharsMax is 500.*Raise it/);
   });

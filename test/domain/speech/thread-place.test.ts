@@ -12,6 +12,7 @@ const wake = (eventId: string | null, threadId: string | null = null): TakenWake
   requester: null,
   note: null,
   withheld: false,
+  redacted: false,
   sources: [],
   taint: [],
 });

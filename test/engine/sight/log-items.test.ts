@@ -143,7 +143,7 @@ describe("what has arrived since the first new event", () => {
     shown?.newEvents.map((entry) => (entry.kind === "message" ? entry.body : ""));
 
   it("stands behind the log, the agent's own words too, and comes to the log with the next turn", () => {
-    const looking = { views: views([events[1] as SeenEvent]), here: [], seenBefore: 1 };
+    const looking = { views: views([events[1] as SeenEvent]), seenBefore: 1 };
     const late = findLate(events, looking, here);
     const [own, elsewhere] = withLate(looking.views, late, here);
     expect(bodiesOf(own)).toEqual(["question", "an answer that comes late"]);
@@ -154,6 +154,6 @@ describe("what has arrived since the first new event", () => {
 
   it("stands in the log where nothing is new, or the agent has seen it before", () => {
     for (const [fresh, seenBefore] of [[[], 1] as const, [[events[1] as SeenEvent], 2] as const])
-      expect(findLate(events, { views: views(fresh), here: [], seenBefore }, here).since).toBeUndefined();
+      expect(findLate(events, { views: views(fresh), seenBefore }, here).since).toBeUndefined();
   });
 });

@@ -84,6 +84,7 @@ onEachDatabase((database) => {
       entries: [],
       reminders: [],
       base: undefined,
+      known: new Set(),
     });
   };
   const textOf = async (view: View, roomId: RoomId) => {

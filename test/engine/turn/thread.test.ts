@@ -18,8 +18,8 @@ const rooms = [room(here, "General"), other];
 const sight = (change: Partial<Omit<Sight, "world">> & { world?: Partial<World> } = {}): Sight => ({
   sources: [here],
   taint: [],
-  seen: 0,
-  unread: undefined,
+  news: [],
+  seenWithout: () => ({ seen: 0, unread: undefined }),
   media: { pending: [], shown: [] } as never,
   audience: ["@ann:matrix.org" as UserId],
   emptied: false,
