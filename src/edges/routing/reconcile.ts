@@ -194,9 +194,9 @@ export class Reconciler {
   /** Stores unknown events of the room; returns the token behind them. */
   async #storeRoom(userId: UserId, { after, events, roomId, state = [] }: SweptRoom): Promise<string | undefined> {
     const missed = new MissedEvents(this.#parts, { userId, roomId, after });
-    // Pages go on to the end of the room: each event is taken once, in its order there.
-    const rest = new Map(events.map((event) => [event.event_id, event]));
-    let isRead = false;
+    // Pages go on to the end of the room, and events may begin before them: each event is taken once, in its order there.
+    const ends = new Map(events.map((event, index) => [event.event_id, index + 1]));
+    let [isRead, inPages] = [false, 0];
     let next = after;
     let part: Record<string, unknown>[] = [];
     try {
@@ -204,13 +204,13 @@ export class Reconciler {
         this.#stopped.signal.throwIfAborted();
         next = page.next ?? next;
         part.push(...page.events);
-        for (const { event_id: id } of page.events) rest.delete(id);
+        for (const { event_id: id } of page.events) inPages = Math.max(inPages, ends.get(id) ?? 0);
         isRead ||= page.events.length > 0;
         if (part.length < eventsAtOnce) continue;
         await missed.store(part, false);
         part = [];
       }
-      await missed.store([...part, ...(isRead ? [] : state), ...rest.values()], true);
+      await missed.store([...part, ...(isRead ? [] : state), ...events.slice(inPages)], true);
     } finally {
       this.#found(userId, roomId, missed.found);
     }

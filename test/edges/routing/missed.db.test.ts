@@ -20,6 +20,8 @@ class Timeline {
   readonly #sender = newUser();
   /** Events of the room's state that every answer to a sync repeats. */
   readonly state: EventId[] = [];
+  /** True if the room is new to the user: a sync tells its end, whatever of that was before the token. */
+  newlyJoined = false;
   /** Requests until it breaks down. */
   patience = Number.POSITIVE_INFINITY;
 
@@ -36,7 +38,7 @@ class Timeline {
   async sync(_user: UserId, since = "0") {
     const timeline = {
       events: this.#from(this.events.length - 50, 50),
-      limited: this.events.length - Number(since) > 50,
+      limited: this.newlyJoined || this.events.length - Number(since) > 50,
     };
     const state = { events: this.state.map((id) => this.#event(id)) };
     return { next_batch: String(this.events.length), rooms: { join: { [this.#roomId]: { state, timeline } } } };
@@ -135,6 +137,14 @@ onEachDatabase((database) => {
       const { homeserver, sweep, known } = await scene();
       homeserver.state.push(homeserver.events[0] as EventId);
       homeserver.add(forgotten);
+      await sweep();
+      expect(await known()).toEqual(homeserver.events);
+    });
+
+    it("in a room that is new, behind what was there before", async () => {
+      const { homeserver, sweep, known } = await scene();
+      homeserver.newlyJoined = true;
+      homeserver.add(11);
       await sweep();
       expect(await known()).toEqual(homeserver.events);
     });
