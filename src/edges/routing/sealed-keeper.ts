@@ -1,7 +1,7 @@
 import type { Leases } from "../../adapters/database/leases.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import { messageOf } from "../../base/lib/errors.ts";
-import type { RoomId, UserId } from "../../base/lib/ids.ts";
+import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import type { RoomKey } from "../../domain/crypto/machine.ts";
 import type { Machines } from "../../domain/crypto/machines.ts";
@@ -19,6 +19,7 @@ const silentSeconds = 10;
 /** Limits of the pause between requests for a key, which is a quarter of the time waited so far. */
 const soonestSeconds = 0.5;
 const latestSeconds = 60;
+const latelyMs = 60_000;
 /** A room is told of so many keys within this time: of more there is nothing new to say. */
 const tellingsMost = 3;
 const tellingsMs = 10 * 60_000;
@@ -47,6 +48,10 @@ export class SealedKeeper {
   #told = new Set<string>();
   /** When rooms were told lately, by the monotonic clock. */
   readonly #tellings = new Map<RoomId, readonly number[]>();
+  /** Sessions whose keys came lately, by the monotonic clock: an event of theirs may be put aside behind its key. */
+  readonly #came = new Map<string, number>();
+  /** Events that were tried again for such a key. */
+  #retried = new Set<EventId>();
   #nudged = Promise.withResolvers<void>();
   #working: Promise<void> = Promise.resolve();
 
@@ -74,6 +79,7 @@ export class SealedKeeper {
 
   /** Takes note that these keys have come. */
   keysCame(keys: readonly RoomKey[]): void {
+    for (const key of keys) this.#came.set(sessionOf(key), this.#parts.clock.monotonic());
     void this.#release(keys);
   }
 
@@ -110,10 +116,22 @@ export class SealedKeeper {
     await sealed.forgetOld();
     const waiting = (await sealed.findWaiting()).filter(({ roomId }) => leases.holds(roomId));
     this.#told = new Set(waiting.map(sessionOf).filter((session) => this.#told.has(session)));
+    await this.#retry(waiting);
     for (const event of waiting) if (event.ageSeconds >= silentSeconds) await this.#tell(event);
     const youngest = new Map(waiting.map(({ userId, ageSeconds }) => [userId, ageSeconds]));
     for (const [userId, age] of youngest) await this.#ask(userId, pauseAfter(age));
     return Math.min(latestSeconds, ...[...youngest.values()].map(pauseAfter), ...this.#untilTold(waiting));
+  }
+
+  /** Has each event tried once more that was put aside while its key came. */
+  async #retry(waiting: readonly SealedEvent[]): Promise<void> {
+    const since = this.#parts.clock.monotonic() - latelyMs;
+    for (const [session, at] of this.#came) if (at < since) this.#came.delete(session);
+    this.#retried = new Set(waiting.map(({ eventId }) => eventId).filter((id) => this.#retried.has(id)));
+    const behind = waiting.filter((event) => this.#came.has(sessionOf(event)) && !this.#retried.has(event.eventId));
+    if (behind.length === 0) return;
+    for (const { eventId } of behind) this.#retried.add(eventId);
+    await this.#release(behind);
   }
 
   #untilTold(waiting: readonly SealedEvent[]): number[] {
@@ -161,6 +179,6 @@ export class SealedKeeper {
   }
 }
 
-const sessionOf = ({ roomId, sessionId }: SealedEvent): string => `${roomId} ${sessionId}`;
+const sessionOf = ({ roomId, sessionId }: RoomKey): string => `${roomId} ${sessionId}`;
 
 const pauseAfter = (ageSeconds: number): number => Math.min(latestSeconds, Math.max(soonestSeconds, ageSeconds / 4));
