@@ -4,6 +4,7 @@ import { createInterface } from "node:readline/promises";
 import { Command } from "commander";
 import { readRegistration } from "./adapters/matrix/registration.ts";
 import { demoEnvironment, loadConfig } from "./app/config/config.ts";
+import type { BuildOptions } from "./app/operator/build-sandbox.ts";
 import { findingText } from "./app/operator/check-finding.ts";
 import { init, refuseFiles, rotateFolderTokens } from "./app/operator/init.ts";
 import type { Answers } from "./app/operator/init-questions.ts";
@@ -120,6 +121,19 @@ program
     terminal?.close();
     tell((await init({ ...rest, homeserver, admin })).trimEnd());
   });
+
+const sandbox = program.command("sandbox").description("the computers on which agents run commands");
+sandbox
+  .command("build")
+  .description("make the image of sandboxes; an interrupted build is resumed by the next")
+  .option("--config <file>", "the configuration file, if there is one yet", "config.yaml")
+  .option("--tools", "without the browser: 0.4 instead of 1 GB, and no screenshots")
+  .option("--extra <packages...>", "more packages of Debian")
+  .option("--ca <file>", "one more certificate authority, for machines behind a proxy that inspects TLS")
+  .option("--base <image>", "an image of Debian 13 with Node.js 24 to begin with")
+  .action(async (options: BuildOptions) =>
+    (await import("./app/operator/build-sandbox.ts")).buildSandbox(options, tell),
+  );
 
 /** @throws UserError for a word that is no command: the default command would take it for an argument of its own */
 function refuseUnknown(typed: string): void {

@@ -11,52 +11,79 @@ import { parseAst } from "vitest/node";
  */
 const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   base: {
-    lib: "pino yaml zod node:async_hooks node:crypto node:timers/promises",
+    lib: "ipaddr.js pino yaml zod node:async_hooks node:crypto type:node:dns node:net node:timers/promises type:node:worker_threads",
     lmml: "fast-xml-parser",
     prompt: "lib lmml lru-cache",
   },
   adapters: {
     database:
-      "lib @electric-sql/pglite postgres zod node:fs node:fs/promises node:module node:path node:stream node:stream/promises node:v8 node:worker_threads node:zlib",
+      "lib @electric-sql/pglite @electric-sql/pglite-pgvector postgres zod node:fs node:fs/promises node:module node:path node:stream node:stream/promises node:v8 node:worker_threads node:zlib",
     matrix:
       "lib @vector-im/matrix-bot-sdk express markdown-it matrix-appservice-bridge sanitize-html yaml zod node:crypto node:fs/promises node:http node:net node:path node:stream/consumers",
     model: "lib openai zod",
+    embedding:
+      "lib @huggingface/tokenizers onnxruntime-node zod node:crypto node:fs node:fs/promises node:path node:stream node:stream/promises node:worker_threads",
     images: "sharp",
-    sandbox: "lib luxon quickjs-wasi node:fs node:url node:worker_threads",
+    web: "lib defuddle execa fast-xml-parser linkedom mdream undici unpdf zod node:dns node:fs node:path node:stream/consumers node:url node:worker_threads",
+    sandbox:
+      "lib execa luxon quickjs-wasi zod node:dns node:fs node:fs/promises node:http node:net node:os node:path node:stream node:url node:worker_threads",
   },
   domain: {
-    tables: "lib type:prompt database lru-cache",
-    files: "lib lmml type:database tables file-type mime-types re2js node:timers/promises",
+    tables: "lib type:prompt database lru-cache pgvector",
+    sandboxes: "lib sandbox tables node:fs node:net node:os node:path node:stream",
+    files: "lib lmml type:database sandbox tables file-type mime-types re2js node:timers/promises",
     rights: "lib type:prompt type:database matrix type:tables",
     agents: "lib type:database type:matrix model tables files zod node:fs/promises",
     budget: "lib lmml prompt model type:tables type:agents",
     speech: "lib lmml prompt matrix type:tables type:agents",
+    memory: "lib type:lmml database embedding matrix tables files rights type:agents zod",
     desk: "lib lmml prompt type:database matrix tables files agents budget lru-cache",
     plans: "lib lmml prompt tables rights speech cron-parser luxon node-cron zod",
     crypto: "lib type:database matrix tables @matrix-org/matrix-sdk-crypto-wasm node:crypto",
   },
   engine: {
     operations:
-      "lib lmml prompt type:database matrix type:model type:sandbox type:tables files rights agents type:budget speech desk type:plans lru-cache zod",
-    sight: "lib lmml prompt type:database matrix tables rights agents desk operations",
-    turn: "lib lmml prompt type:database type:matrix model images tables type:files rights agents budget speech operations type:sight lru-cache",
-    control: "lib lmml prompt matrix type:tables type:files rights agents speech operations turn zod",
+      "lib lmml prompt type:database matrix type:model type:sandbox type:sandboxes type:tables files rights agents type:memory type:budget speech desk type:plans lru-cache zod",
+    sight: "lib lmml prompt type:database matrix tables files rights agents memory desk operations lru-cache",
+    turn: "lib lmml prompt type:database type:matrix model images tables files rights agents memory budget speech operations sight lru-cache",
+    control:
+      "lib lmml prompt matrix type:sandboxes type:tables type:files rights agents type:memory speech operations turn zod",
   },
   edges: {
-    tools: "lib lmml prompt matrix images type:tables files rights agents speech desk plans operations zod",
+    tools:
+      "lib lmml prompt matrix images sandboxes type:tables files rights agents memory speech desk plans operations zod",
     sensors: "lib lmml prompt matrix agents type:operations",
-    commands: "lib lmml matrix type:tables rights agents budget speech operations control zod",
-    routing: "lib database matrix images tables files rights type:agents speech crypto operations sight type:turn",
+    commands: "lib lmml matrix sandboxes type:tables rights agents type:memory budget speech operations control zod",
+    routing:
+      "lib prompt database matrix images tables files rights type:agents memory speech crypto operations sight type:turn",
     delivery: "lib prompt type:database matrix type:tables type:rights type:agents speech type:crypto control",
     demo: "lib lmml prompt matrix execa yaml zod node:events node:fs node:fs/promises node:http node:net node:os node:path node:stream/consumers",
   },
   app: {
-    config: "lib rights agents budget zod node:fs/promises node:os node:path",
-    operator: "lib database matrix model tables rights agents crypto config node:fs/promises node:path node:util",
+    config: "lib embedding sandbox web rights agents type:memory budget zod node:fs/promises node:os node:path",
+    operator:
+      "lib database matrix model embedding sandbox web tables rights agents type:memory crypto config node:fs/promises node:path node:util",
     start:
-      "lib database matrix model sandbox tables files rights agents budget type:speech desk plans crypto operations sight turn control routing delivery config operator prom-client node:fs/promises",
+      "lib database matrix model sandbox sandboxes web tables files rights agents memory budget type:speech desk plans crypto operations sight turn control routing delivery config operator prom-client node:fs/promises",
     "main.ts": "lib matrix demo config operator start commander node:module node:path node:readline/promises",
   },
+};
+
+/** Name of something that is true or false: a verb that asks or states, at its beginning or in it. */
+const statement =
+  /^(?:is|has|was|may)(?![a-z])|^(?:asks|crosses|drops|ends|erases|follows|goes|includes|lacks|looks|matches|needs|opens|quotes|runs|speaks|spoke|takes|uses|vacuums)(?![a-z])|(?:Differs|Speaks|Wait)$/;
+
+/** Words of formats, by the files that declare them: Matrix, IndexedDB, flags of the command line, JSON that is kept. */
+const formatWords: Readonly<Record<string, string>> = {
+  "src/adapters/matrix/registration.ts": "exclusive rate_limited receive_ephemeral",
+  "src/domain/crypto/idb-key.ts": "lowerOpen upperOpen",
+  "src/domain/files/move.ts": "folder",
+  "src/domain/tables/memory-export.ts": "shareable tainted",
+  "src/engine/turn/act.ts": "unsaid",
+  "src/engine/turn/think.ts": "said unsaid",
+  "src/main.ts": "json rotateTokens test",
+  "test/e2e/twins.test.ts": "homeserver",
+  "test/support/scripted-model.ts": "final",
 };
 
 const alone = ["adapters", "edges"];
@@ -81,7 +108,7 @@ function folderOf(path: string): string {
 }
 
 interface Import {
-  readonly type: boolean;
+  readonly isType: boolean;
   /** Target of the import: a path of this file system, a package, or a Node module. */
   readonly from: string;
 }
@@ -90,7 +117,7 @@ const importsOf = ({ path, text }: (typeof files)[number]): Import[] => {
   const clauses = text.matchAll(/^(?:import|export)\s+(type\s)?(?:[\w$*{},\s]+\sfrom\s+)?"([^"]+)"/gm);
   const calls = text.matchAll(/\bimport\(()\s*"([^"]+)"/g);
   return [...clauses, ...calls].map(([, type, from = ""]) => ({
-    type: Boolean(type),
+    isType: Boolean(type),
     from: from.startsWith(".") ? join(dirname(path), from) : from,
   }));
 };
@@ -125,11 +152,12 @@ describe("the architecture", () => {
   it.each(rows)("$folder imports only what its row names", ({ folder, allowed }) => {
     const others = files
       .filter((file) => file.folder === folder)
-      .flatMap((file) => importsOf(file).map(({ type, from }) => ({ file: file.name, type, what: nameOf(from) })))
+      .flatMap((file) => importsOf(file).map(({ isType, from }) => ({ file: file.name, isType, what: nameOf(from) })))
       .filter(
-        ({ type, what }) => what !== folder && !allowed.includes(what) && !(type && allowed.includes(`type:${what}`)),
+        ({ isType, what }) =>
+          what !== folder && !allowed.includes(what) && !(isType && allowed.includes(`type:${what}`)),
       )
-      .map(({ file, type, what }) => `${file} imports ${type ? "type:" : ""}${what}`);
+      .map(({ file, isType, what }) => `${file} imports ${isType ? "type:" : ""}${what}`);
     expect(others).toEqual([]);
   });
 
@@ -140,8 +168,8 @@ describe("the architecture", () => {
         .filter(
           (what) =>
             !used.some(
-              ({ type, from }) =>
-                nameOf(from) === what.replace("type:", "") && (type === what.startsWith("type:") || type),
+              ({ isType, from }) =>
+                nameOf(from) === what.replace("type:", "") && (isType === what.startsWith("type:") || isType),
             ),
         )
         .map((what) => `${folder}: ${what}`);
@@ -198,8 +226,9 @@ describe("the architecture", () => {
     expect(found(/\bprocess\s*(?:\.\s*|\[\s*["'])env\b|\bloadEnvFile\b/g, others)).toEqual([]);
   });
 
-  it("asks the outside in one place, which puts limits on every answer; the demo asks only its own homeserver", () => {
-    const others = files.filter(({ name, folder }) => name !== "base/lib/outside.ts" && folder !== "demo");
+  it("asks the outside in two places, which put limits on every answer: hosts of the configuration, and those that a text may name; the demo asks only its own homeserver", () => {
+    const doors = ["base/lib/outside.ts", "adapters/web/way-out.ts"];
+    const others = files.filter(({ name, folder }) => !doors.includes(name) && folder !== "demo");
     expect(found(/(?<![.#\w])fetch\(|\bhttps?\.(?:request|get)\(/g, others)).toEqual([]);
   });
 
@@ -242,6 +271,21 @@ describe("the architecture", () => {
       [...text.matchAll(empty)].map(({ 0: match, index }) => `${name}:${lineAt(text, index + match.length)}`),
     );
     expect(places).toEqual([]);
+  });
+
+  it("names what is true or false by a statement, such as isOpen or endsTurn, and leaves to formats their own words", () => {
+    const others = ["src", "test", "examples"].flatMap((folder) =>
+      readdirSync(join(project, folder), { recursive: true, encoding: "utf8" })
+        .filter((name) => /(?<!\.d)\.ts$/.test(name))
+        .map((name) => join(folder, name))
+        .flatMap((name) =>
+          [...readFileSync(join(project, name), "utf8").matchAll(/(\w+)\??: boolean\b/g)]
+            .map(([, word = ""]) => word)
+            .filter((word) => !statement.test(word) && !formatWords[name]?.split(" ").includes(word))
+            .map((word) => `${name}: ${word}`),
+        ),
+    );
+    expect(others).toEqual([]);
   });
 
   it("has migrations that are numbered without gaps", () => {

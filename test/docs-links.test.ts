@@ -47,8 +47,8 @@ const brokenLinks = ({ path, text }: (typeof documents)[number]): string[] =>
       return anchor !== undefined && !anchorsOf(place === path ? text : read(place)).has(anchor);
     });
 
-/** Lines of the shell in a document, without comments; `run` ones stand in blocks that are marked `sh run`. */
-const shellLines = (text: string): { readonly line: string; readonly run: boolean }[] =>
+/** Lines of the shell in a document, without comments; those with `isRun` stand in blocks that are marked `sh run`. */
+const shellLines = (text: string): { readonly line: string; readonly isRun: boolean }[] =>
   [...text.matchAll(fences)]
     .filter(([, , info = ""]) => info.split(" ")[0] === "sh")
     .flatMap(([, , info = "", block = ""]) =>
@@ -56,7 +56,7 @@ const shellLines = (text: string): { readonly line: string; readonly run: boolea
         .split("\n")
         .map((line) => line.replace(/\s+# .*$/, "").trim())
         .filter((line) => line !== "")
-        .map((line) => ({ line, run: info === "sh run" })),
+        .map((line) => ({ line, isRun: info === "sh run" })),
     );
 
 const demoTest = "test/e2e/demo.test.ts";
@@ -77,7 +77,7 @@ describe.each(documents)("$path", ({ path, text }) => {
   it("has links that lead somewhere", () => expect(brokenLinks({ path, text })).toEqual([]));
 
   it("has marked blocks whose every line a test runs", () => {
-    const marked = shellLines(text).filter(({ run }) => run);
+    const marked = shellLines(text).filter(({ isRun }) => isRun);
     const unrun = marked.filter(({ line }) => {
       const test = Object.hasOwn(runs, line) ? runs[line] : undefined;
       return !test || !read(test.file).includes(test.call);
@@ -90,10 +90,10 @@ describe.each(documents)("$path", ({ path, text }) => {
     const wrong = shellLines(text).flatMap(({ line }) => {
       const [, script, subcommand] = /npm run (\S+)(?: -- ([a-z]+))?/.exec(line) ?? [];
       if (script === undefined) return [];
-      const known = Object.hasOwn(packageJson.scripts, script);
+      const isKnown = Object.hasOwn(packageJson.scripts, script);
       const takesSubcommand = script === "clevernet" || script === "demo";
-      const right = !takesSubcommand || !subcommand || program.includes(`.command("${subcommand}`);
-      return known && right ? [] : [line];
+      const isRight = !takesSubcommand || !subcommand || program.includes(`.command("${subcommand}`);
+      return isKnown && isRight ? [] : [line];
     });
     expect(wrong).toEqual([]);
   });
@@ -145,6 +145,7 @@ it("operating.md knows every metric, and no other", async () => {
   const registry = new Registry();
   const metrics = createMetrics(registry);
   metrics.running(() => 0);
+  metrics.embedding(() => false);
   metrics.encryption.open(() => 0);
   const made = (await registry.getMetricsAsJSON())
     .map(({ name }) => name)

@@ -6,9 +6,10 @@ const root = join(import.meta.dirname, "..");
 const postgres = "test/support/global-postgres.ts";
 const embedded = "test/support/global-embedded.ts";
 const synapse = "test/support/global-synapse.ts";
+const sandbox = "test/support/global-sandbox.ts";
 
 /**
- * `unit` needs nothing but Node; `database` PostgreSQL; `e2e` PostgreSQL, Synapse, and whatever else is real. `faults`
+ * `unit` needs nothing but Node; `database` PostgreSQL; `sandbox` Podman; `e2e` PostgreSQL, Synapse, and whatever else is real. `faults`
  * is what takes long, and runs by `npm run faults` alone; `pictures` makes those of the
  * documents, by `npm run pictures`.
  */
@@ -25,7 +26,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/**/*.db.test.ts", "test/e2e/**", "test/faults/**"],
+          exclude: ["test/**/*.db.test.ts", "test/**/*.box.test.ts", "test/e2e/**", "test/faults/**"],
           testTimeout: 60_000,
         },
       },
@@ -44,9 +45,20 @@ export default defineConfig({
         root,
         extends: true,
         test: {
+          name: "sandbox",
+          include: ["test/**/*.box.test.ts"],
+          globalSetup: [postgres, embedded, sandbox],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        root,
+        extends: true,
+        test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
-          globalSetup: [postgres, embedded, synapse],
+          globalSetup: [postgres, embedded, synapse, sandbox],
           testTimeout: 60_000,
           hookTimeout: 90_000,
         },
@@ -68,7 +80,7 @@ export default defineConfig({
         test: {
           name: "faults",
           include: ["test/faults/**/*.test.ts"],
-          globalSetup: [postgres, embedded, synapse],
+          globalSetup: [postgres, embedded, synapse, sandbox],
           testTimeout: 600_000,
           hookTimeout: 90_000,
         },

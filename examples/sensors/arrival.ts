@@ -5,10 +5,10 @@ export const sensor: Sensor = {
   name: "arrival",
   description: "people who join a room of the agent",
   async notice({ agent, agentsHere, event }) {
-    const joined = event.type === "m.room.member" && event.content.membership === "join";
+    const hasJoined = event.type === "m.room.member" && event.content.membership === "join";
     const isAgent = agentsHere.some(({ userId }) => userId === event.stateKey);
     // An agent that answers only mentions is left in peace.
-    if (!joined || isAgent || agent.settings.reply === "mention") return undefined;
+    if (!hasJoined || isAgent || agent.settings.reply === "mention") return undefined;
     return { reason: "new event" };
   },
 };

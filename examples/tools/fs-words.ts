@@ -12,7 +12,7 @@ export const tool = defineTool({
   // It only reads, so it runs in every mode but `none`, and people need the right to `use`.
   kind: "read",
   // After a crash it may simply run again.
-  repeatable: true,
+  isRepeatable: true,
   // People and models may write it without a share: `run` gets the whole path.
   paths: ["path"],
   input: z.object({ path: z.string().min(1).describe("The file: notes.md in this room, or share:/path") }),

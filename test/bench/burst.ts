@@ -44,7 +44,7 @@ async function measure(setting: Setting): Promise<Table> {
   const killed: Outcome[][] = crowds.map(() => []);
   for (let round = 0; round < rounds; round++) {
     for (const [index, crowd] of crowds.entries()) calm[index]?.push(await crowd.ask());
-    for (const [index, crowd] of crowds.entries()) killed[index]?.push(await crowd.ask({ kill: true }));
+    for (const [index, crowd] of crowds.entries()) killed[index]?.push(await crowd.ask({ kills: true }));
   }
   const rowsOf = (outcomes: readonly Outcome[][], when: string) =>
     crowds.map(({ name }, index) => rowOf(`${name}${when}`, outcomes[index] ?? [], outcomes[0] ?? []));
@@ -58,11 +58,11 @@ async function measure(setting: Setting): Promise<Table> {
 
 function rowOf(name: string, outcomes: readonly Outcome[], beside: readonly Outcome[]): string[] {
   const worst = (count: (outcome: Outcome) => number) => String(Math.max(...outcomes.map(count)));
-  const complete = outcomes.every(({ lost }) => lost === 0) && beside.every(({ lost }) => lost === 0);
+  const isComplete = outcomes.every(({ lost }) => lost === 0) && beside.every(({ lost }) => lost === 0);
   return [
     name,
     outcomes.every(({ lost }) => lost === 0) ? seconds(median(outcomes.map(({ ms }) => ms))) : "never",
-    complete ? median(outcomes.map(({ ms }, round) => ms / (beside[round]?.ms ?? Number.NaN))).toFixed(2) : "",
+    isComplete ? median(outcomes.map(({ ms }, round) => ms / (beside[round]?.ms ?? Number.NaN))).toFixed(2) : "",
     worst(({ lost }) => lost),
     worst(({ twice }) => twice),
     worst(({ disordered }) => disordered),
@@ -91,18 +91,18 @@ class Crowd {
     return new Crowd(person, answerer, rooms);
   }
 
-  async ask({ kill = false } = {}): Promise<Outcome> {
+  async ask({ kills = false } = {}): Promise<Outcome> {
     const questions = new Map(
       this.#rooms.map((room) => [room, Array.from({ length: messagesPerRoom }, () => `question ${++asked}`)]),
     );
     const expected = [...questions.values()].flat().map(answerTo);
     let start = performance.now();
     const saying = [...questions].flatMap(([room, bodies]) => bodies.map((body) => this.#person.say(room, body)));
-    if (kill) {
+    if (kills) {
       await this.#answered(expected, killAfter);
       start = performance.now();
       await this.#answerer.kill();
-      await this.#answerer.start({ ready: false });
+      await this.#answerer.start({ isReady: false });
     }
     await Promise.all(saying);
     const last = await this.#answered(expected, expected.length);
@@ -112,7 +112,7 @@ class Crowd {
       ms: last - start,
       lost: sum(({ lost }) => lost),
       twice: sum(({ twice }) => twice),
-      disordered: sum(({ disordered }) => Number(disordered)),
+      disordered: sum(({ isDisordered }) => Number(isDisordered)),
     };
   }
 
@@ -137,7 +137,7 @@ class Crowd {
     return {
       lost: order.length - first.length,
       twice: answers.length - first.length,
-      disordered: first.join() !== order.filter((body) => first.includes(body)).join(),
+      isDisordered: first.join() !== order.filter((body) => first.includes(body)).join(),
     };
   }
 }

@@ -14,6 +14,13 @@ const laterMessages = 10;
 
 /** Encrypted rooms beside plain ones, in one run: the same person, the same client, by turns. */
 export async function encryption(postgresUrl: string | undefined): Promise<Table[]> {
+  const tables: Table[] = [];
+  for (const url of [undefined, ...(postgresUrl === undefined ? [] : [postgresUrl])])
+    tables.push(...(await measure(url)));
+  return tables;
+}
+
+async function measure(postgresUrl: string | undefined): Promise<Table[]> {
   const setting = await Setting.set(postgresUrl, { agents: 5, reply: answerEach });
   const ann = await createSecretUser(setting.homeserver, "ann");
   try {

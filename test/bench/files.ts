@@ -106,11 +106,11 @@ async function onDisk(dir: string): Promise<string[][]> {
   const run = promisify(execFile);
   const rows: string[][] = [];
   for (const [name, command, flags] of searchers) {
-    const installed = await run(command, ["--version"]).then(
+    const isInstalled = await run(command, ["--version"]).then(
       () => true,
       () => false,
     );
-    if (!installed) continue;
+    if (!isInstalled) continue;
     // One that finds nothing ends with an error.
     const look = (regex: string) =>
       timed(() => run(command, [...flags, regex, join(dir, "logs")], { maxBuffer: 1 << 28 }).catch(() => {}));

@@ -104,7 +104,7 @@ async function measureOn(name: string, database: Database): Promise<string[][]> 
   if (typeof turn === "string") throw new Error(turn);
   let n = 0;
   const commits =
-    (recorded: boolean): Work =>
+    (isRecorded: boolean): Work =>
     async () => {
       const request = { tool: remove, input: { path }, todo: undefined };
       const call = { ...describe(request, "delete", origin()), n: n++, callId: "fc1.1" };
@@ -114,7 +114,7 @@ async function measureOn(name: string, database: Database): Promise<string[][]> 
         name: "call FS_Delete",
         result: { result },
         ephemeris: [result],
-        ...(recorded && { operations: [{ ...call, state: "done", result }] }),
+        ...(isRecorded && { operations: [{ ...call, state: "done", result }] }),
       };
       return () => turns.commit(turn, step);
     };

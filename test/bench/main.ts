@@ -3,6 +3,7 @@ import { PostgresServer } from "../support/postgres.ts";
 import { postgresHindrance } from "../support/postgres-files.ts";
 import { approval } from "./approval.ts";
 import { burst } from "./burst.ts";
+import { devices } from "./devices.ts";
 import { economy } from "./economy.ts";
 import { encryption } from "./encryption.ts";
 import { files } from "./files.ts";
@@ -13,6 +14,7 @@ import { latency } from "./latency.ts";
 import { look } from "./look.ts";
 import { prefix } from "./prefix.ts";
 import { processes } from "./processes.ts";
+import { recall } from "./recall.ts";
 import { render } from "./render.ts";
 import { restart } from "./restart.ts";
 import { scale } from "./scale.ts";
@@ -32,6 +34,7 @@ const benches: Readonly<Record<string, Bench>> = {
   prefix,
   economy,
   encryption,
+  devices,
   look,
   render,
   files,
@@ -39,6 +42,7 @@ const benches: Readonly<Record<string, Bench>> = {
   windows,
   gate,
   processes,
+  recall,
 };
 
 const { positionals } = parseArgs({ allowPositionals: true });

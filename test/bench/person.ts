@@ -29,7 +29,7 @@ export class Person {
   readonly #seen = new Map<string, number>();
   readonly #url: string;
   readonly #credentials: Credentials;
-  #stopped = false;
+  #isStopped = false;
   #news = Promise.withResolvers<void>();
   #sent = 0;
 
@@ -47,7 +47,7 @@ export class Person {
   }
 
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
   }
 
   api(method: "GET" | "PUT" | "POST", path: string, request?: ApiRequest): Promise<Record<string, unknown>> {
@@ -112,7 +112,7 @@ export class Person {
 
   async #listen(): Promise<void> {
     let since: string | undefined;
-    while (!this.#stopped) {
+    while (!this.#isStopped) {
       const query = { filter, ...(since === undefined ? {} : { since, timeout: "20000" }) };
       const sync = await this.api("GET", "v3/sync", { query }).catch(() => undefined);
       if (sync) since = this.#take(sync as unknown as SyncAnswer);

@@ -44,9 +44,9 @@ async function converse(postgresUrl: string | undefined, layout: LayoutName, mos
   const calls: Call[] = [];
   let [room, question] = ["", ""];
   const reply = (request: ModelRequest): Step => {
-    const again = calls.at(-1)?.sent.includes(question) ?? false;
+    const isSentAgain = calls.at(-1)?.sent.includes(question) ?? false;
     calls.push({ room, sent: sentIn(request) });
-    if (question.startsWith("look") && !again)
+    if (question.startsWith("look") && !isSentAgain)
       return { call: toolName(request, "FS_Tree"), arguments: { path: "agents:/helper" } };
     return say(request, room, answerTo(question, most), { final: true });
   };

@@ -60,6 +60,7 @@ async function measure(postgresUrl: string, count: number): Promise<number[]> {
         homeserver: { url: homeserver.url, serverName },
         bridge: { url, port },
         database: { url: place.url },
+        embeddings: { kind: "off" },
         model: { baseUrl: model.url, apiKey: "scripted", name: "scripted" },
         permissions: { [`@*:${serverName}`]: "chat" },
         limits: { requester: 100_000, room: 100_000 },

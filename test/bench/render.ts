@@ -29,7 +29,11 @@ const events = (roomId: string, count: number, from: number) =>
   );
 
 const members = (count: number): RoomView["members"] =>
-  Array.from({ length: count }, (_, n) => ({ userId: `@user${n}:example.org` as UserId, admin: n === 0, you: false }));
+  Array.from({ length: count }, (_, n) => ({
+    userId: `@user${n}:example.org` as UserId,
+    isAdmin: n === 0,
+    isYou: false,
+  }));
 
 /** World that an agent with `rooms` busy rooms sees in one of them, `from` minutes after the beginning. */
 async function world(rooms: number, from: number): Promise<World> {

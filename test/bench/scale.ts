@@ -17,6 +17,7 @@ import { cpuMs, residentMb } from "./usage.ts";
 
 const serverName = "scale.test";
 const sizes = [1, 1_000, 10_000];
+const encryptedSize = 1_000;
 const roomsPerAgent = 2;
 const eventsPerRoom = 5;
 /** The sweep is at work then. */
@@ -29,21 +30,35 @@ export async function scale(postgresUrl: string | undefined): Promise<Table[]> {
   const rows: string[][] = [];
   try {
     for (const agents of sizes) rows.push(await measure(postgresUrl, homeserver, agents));
+    rows.push(await measure(postgresUrl, homeserver, encryptedSize, encryptRooms));
   } finally {
-    homeserver.close();
-    homeserver.closeAllConnections();
+    homeserver.server.close();
+    homeserver.server.closeAllConnections();
   }
   return [
     {
       title: "Scale: start and memory of the bridge's process, on PostgreSQL",
-      columns: ["agents", "rooms", "ready after", "CPU until then", "memory at start", `after ${settleMs / 1000} s`],
+      columns: [
+        "agents",
+        "rooms",
+        "ready after",
+        "CPU until then",
+        "memory at start",
+        `after ${settleMs / 1000} s`,
+        "syncs until then",
+      ],
       rows,
       note: "a stand-in for the homeserver answers every request at once; nobody says anything; budget 10 s, 512 MB",
     },
   ];
 }
 
-async function measure(postgresUrl: string, homeserver: Server, agents: number): Promise<string[]> {
+async function measure(
+  postgresUrl: string,
+  homeserver: StandIn,
+  agents: number,
+  encrypt?: (database: Database) => Promise<void>,
+): Promise<string[]> {
   const dir = await mkdtemp(join(tmpdir(), "clevernet-scale-"));
   const own = await createDatabase(postgresUrl);
   const port = await freePort();
@@ -53,16 +68,19 @@ async function measure(postgresUrl: string, homeserver: Server, agents: number):
     const database = await openDatabase({ url: own.url });
     await migrate(database);
     await populate(database, agents);
+    await encrypt?.(database);
     await database.close();
     await writeRegistration(join(dir, "registration.yaml"), createRegistration({ serverName, url }));
     const config = {
-      homeserver: { url: `http://127.0.0.1:${(homeserver.address() as AddressInfo).port}`, serverName },
+      homeserver: { url: `http://127.0.0.1:${(homeserver.server.address() as AddressInfo).port}`, serverName },
       bridge: { url, host: "127.0.0.1", port },
       database: { url: own.url },
+      embeddings: { kind: "off" },
       model: { baseUrl: "http://127.0.0.1:1", name: "none" },
       permissions: { [`@owner:${serverName}`]: "admin" },
     };
     await writeFile(join(dir, "config.yaml"), stringify(config));
+    homeserver.syncs = 0;
     const start = performance.now();
     await bridge.start();
     const ready = performance.now() - start;
@@ -71,7 +89,8 @@ async function measure(postgresUrl: string, homeserver: Server, agents: number):
     await sleep(settleMs);
     const later = await residentMb(bridge.pid);
     const memory = [atStart, later].map((mb) => `${mb.toFixed(0)} MB`);
-    return [String(agents), String(agents * roomsPerAgent), seconds(ready), seconds(cpu), ...memory];
+    const size = encrypt ? `${agents}, encrypted` : String(agents);
+    return [size, String(agents * roomsPerAgent), seconds(ready), seconds(cpu), ...memory, String(homeserver.syncs)];
   } finally {
     await bridge.kill();
     await own.drop();
@@ -108,8 +127,27 @@ async function populate({ sql }: Database, count: number): Promise<void> {
   await sql`analyze`;
 }
 
+interface StandIn {
+  readonly server: Server;
+  /** Syncs that it was asked for. */
+  syncs: number;
+}
+
+/** Makes all rooms encrypted; every agent has a device that is known to the homeserver. */
+async function encryptRooms({ sql }: Database): Promise<void> {
+  await sql`
+    insert into room_state (room_id, type, sender, content, position)
+    select room_id, 'm.room.encryption', '@one:other', '{"algorithm":"m.megolm.v1.aes-sha2"}', 0 from rooms`;
+  await sql`
+    insert into crypto_machines (user_id, device_id, since, pulled_at, published_at, identity)
+    select user_id, device_id, 's0', now(), now(), '{"master":"","selfSigning":"","userSigning":""}' from agents`;
+  await sql`
+    insert into crypto_rows (user_id, store, key, value)
+    select user_id, 'core', 'row' || n, repeat('x', 500) from agents, generate_series(1, 30) n`;
+}
+
 /** Answers every request with success, and as little as may stand in the answer. */
-async function startStandIn(): Promise<Server> {
+async function startStandIn(): Promise<StandIn> {
   const answers: readonly [RegExp, object][] = [
     [/\/versions$/, { versions: ["v1.11"] }],
     [/\/whoami/, { user_id: `@clevernet:${serverName}` }],
@@ -118,11 +156,13 @@ async function startStandIn(): Promise<Server> {
     [/\/state|\/send/, { event_id: "$event" }],
   ];
   const server = createServer((request, response) => {
+    if (request.url?.includes("/sync")) standIn.syncs += 1;
     const [, answer = {}] = answers.find(([path]) => path.test(request.url?.split("?")[0] ?? "")) ?? [];
     request
       .resume()
       .on("end", () => response.setHeader("content-type", "application/json").end(JSON.stringify(answer)));
   });
+  const standIn: StandIn = { server, syncs: 0 };
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  return server;
+  return standIn;
 }

@@ -20,7 +20,7 @@ export interface Answerer {
   readonly name: string;
   readonly userId: string;
   readonly pid: number;
-  start(options?: { ready: boolean }): Promise<void>;
+  start(options?: { isReady: boolean }): Promise<void>;
   kill(): Promise<void>;
 }
 
@@ -98,6 +98,7 @@ export class Setting {
       bridge: { url: homeserver.applicationServiceUrl, host: "127.0.0.1", port },
       registration: homeserver.registrationFile,
       database: location,
+      embeddings: { kind: "off" },
       model: { baseUrl: model.url, apiKey: "scripted", name: "scripted" },
       permissions: { [`@*:${homeserver.serverName}`]: permission },
       limits: { requester: 100_000, room: 100_000 },

@@ -325,6 +325,25 @@ describe("a field of agent.json that is changed while the bridge runs", () => {
     expect(await remembered()).toBe(true);
   });
 
+  it("followUpAfterSeconds: when the agent speaks up by itself", async () => {
+    const line = "speaks up here by itself: after 10 minutes without an answer";
+    await set({ followUpAfterSeconds: "600" }, async () => expect(await command("!status", room)).toContain(line));
+    expect(await command("!status", room)).not.toContain("speaks up");
+  });
+
+  it("defaultMode: the agent is woken to tidy its memory where nothing has happened for long", async () => {
+    await set({ defaultMode: '{"afterSeconds":600}' }, async () => {
+      await stage.bridge.stop();
+      const earlier = (column: string) => `${column} = ${column} - interval '1 hour'`;
+      await stage.query(`update turns set ${earlier("started_at")}, ${earlier("ended_at")}`);
+      await stage.query(`update rooms set ${earlier("last_shown_at")}`);
+      const isTidying = (request: ModelRequest) => userText(request).includes('wakeReason="default mode"');
+      stage.model.on(isTidying, () => "All is tidy.");
+      await stage.bridge.start();
+      await eventually(async () => stage.model.requests.some(isTidying), { what: "the default mode", within: 30_000 });
+    });
+  });
+
   it("is each field that there is", () => {
     expect([...changed].sort()).toEqual(Object.keys(agentFields).sort());
   });

@@ -58,7 +58,7 @@ describe.each(["embedded", "postgres"] as const)("on the %s database", (database
   it.runIf(database === "postgres")("ends when it is asked to, also while it waits for the homeserver", async () => {
     await stage.bridge.stop();
     await stage.toHomeserver.refuse();
-    await stage.bridge.start({ ready: false });
+    await stage.bridge.start({ isReady: false });
     expect(await stage.bridge.stop()).toBe(0);
     await stage.toHomeserver.accept();
     await stage.bridge.start();

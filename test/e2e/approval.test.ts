@@ -291,13 +291,13 @@ describe("approvals", () => {
     });
 
     it("ends what it thinks", async () => {
-      stage.model.on("think for ever", { hang: true });
+      stage.model.on("think for ever", { hangs: true });
       await ann.mention(room, stage.agentId(), "think for ever");
       const thinking = await stage.model.request("think for ever");
       const { id } = await ann.waitForMessage(room, ({ body }) => body.startsWith("RESULT 1: "));
       await ann.react(room, id, "🛑");
       await thinking.closed;
-      expect(thinking.aborted).toBe(true);
+      expect(thinking.wasAborted).toBe(true);
     });
   });
 

@@ -6,7 +6,8 @@ import { newMessages, say, toolName } from "../support/scripted-model.ts";
 import { Stage } from "../support/stage.ts";
 import type { TestUser } from "../support/user.ts";
 
-const limit = 30;
+/** So few a minute that a slow machine is no excuse: they do not come back faster than it works. */
+const limit = 10;
 const budget = 60_000;
 const spentNotice = /is used up/;
 
@@ -129,7 +130,8 @@ describe("what may be spent", () => {
       content: { msgtype: "m.text", body: `!delegate clerk look ${n}` },
     }));
     expect(await push(stage, `commands ${room}`, events)).toBe(200);
-    await admin.waitForMessage(room, ({ body }) => /faster/.test(body));
+    // A busy machine takes its time for so many turns.
+    await admin.waitForMessage(room, ({ body }) => /faster/.test(body), { within: 60_000 });
     await stage.check();
     expect(await count(stage, `wakes where room_id = '${room}'`)).toBeLessThan(2 * limit);
     expect(await count(stage, `operations where room_id = '${room}' and tool = 'delegate'`)).toBeLessThan(2 * limit);
@@ -161,7 +163,7 @@ describe("what may be spent", () => {
 
   it("of a thousand messages of many people as many are answered as the room's budget allows, and the room is told once", async () => {
     const [room, other] = [await stage.directRoom(ben), await stage.directRoom(ann)];
-    const people = Array.from({ length: 50 }, (_, n) => `@flood${n}:clevernet.test`);
+    const people = Array.from({ length: 125 }, (_, n) => `@flood${n}:clevernet.test`);
     await flood(room, people);
     await ann.say(other, "and me");
     await ann.waitForMessage(other, ({ body }) => body === "answer to and me");

@@ -79,6 +79,8 @@ beforeEach(() => {
     bridge: { url: `http://127.0.0.1:${port}`, port },
     registration: "registration.yaml",
     database: { dir: "data" },
+    embeddings: { kind: "off" },
+    sandbox: { kind: "off" },
     model: { baseUrl: model.url, apiKey: "scripted", name: "scripted" },
     permissions: { "@mia:clevernet.test": "admin", "clevernet.test": "chat" },
   };
@@ -117,7 +119,7 @@ describe("a set-up in order", () => {
     expect((await findings()).map(({ id, state }) => `${state} ${id}`)).toEqual(
       [
         ...["configuration", "registration", "homeserver", "clock", "as-token", "namespaces", "reach"],
-        ...["database", "permissions", "admin", "model"],
+        ...["database", "permissions", "admin", "model", "embeddings", "sandbox", "web", "web-search"],
       ].map((id) => `ok ${id}`),
     );
     expect(existsSync(join(dir, "data"))).toBe(false);

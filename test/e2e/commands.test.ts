@@ -42,9 +42,9 @@ describe("commands", () => {
   it("!help names the commands, a line for each topic, and !help TOPIC has their usage", async () => {
     const help = await command("!help");
     for (const word of ["!help", "!status", "!stop", "!say", "!set"]) expect(help).toContain(`\`${word}\``);
-    expect(help.split("\n").length).toBeLessThan(12);
+    expect(help.split("\n").length).toBeLessThan(15);
     const basics = await command("!help basics");
-    for (const usage of ["!help [about]", "!status", "!stop", "!set <wakeUpTimerSeconds>"])
+    for (const usage of ["!help [about]", "!status", "!stop [number]", "!set <wakeUpTimerSeconds>"])
       expect(basics).toContain(`\`${usage}\``);
   });
 
@@ -136,17 +136,17 @@ describe("commands", () => {
     beforeAll(async () => {
       direct = await stage.directRoom(ben);
     });
-    const running = () => stage.model.request((request) => roomOf(request) === direct && !request.aborted);
+    const running = () => stage.model.request((request) => roomOf(request) === direct && !request.wasAborted);
 
     it("ends the running turn at once: the model's stream is cut, and nothing is said", async () => {
-      stage.model.on("go on for ever", [{ text: "I begin" }, { hang: true }]);
+      stage.model.on("go on for ever", [{ text: "I begin" }, { hangs: true }]);
       await ben.say(direct, "go on for ever");
       const request = await running();
       const id = await ben.say(direct, "!stop");
       const { body } = await ben.waitForMessage(direct, isReplyTo(id));
       expect(body).toBe("helper was stopped.");
       await request.closed;
-      expect(request.aborted).toBe(true);
+      expect(request.wasAborted).toBe(true);
     });
 
     it("lets the next message be answered, and says that nothing runs where nothing does", async () => {

@@ -96,7 +96,7 @@ describe("the control room", () => {
   });
 
   it("has an overview of agents at work, questions, schedules, what waits, and what was spent", async () => {
-    stage.model.on("take your time", [{ text: "I begin" }, { hang: true }]);
+    stage.model.on("take your time", [{ text: "I begin" }, { hangs: true }]);
     const room = await stage.directRoom(ann);
     await ann.say(room, "take your time");
     const shows = async (text: string | RegExp) =>

@@ -43,9 +43,9 @@ const filesBelow = async (folder: string): Promise<string[]> =>
 const isOpen = (port: number, host: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect({ port, host, timeout: 2_000 });
-    const settle = (open: boolean) => () => {
+    const settle = (isOpen: boolean) => () => {
       socket.destroy();
-      resolve(open);
+      resolve(isOpen);
     };
     socket.on("connect", settle(true)).on("error", settle(false)).on("timeout", settle(false));
   });

@@ -47,7 +47,7 @@ describe("an answer that is streamed", () => {
     ann = await stage.user("ann");
   });
   beforeEach(async () => {
-    if (!stage.bridge.running) await stage.bridge.start();
+    if (!stage.bridge.isRunning) await stage.bridge.start();
   });
   afterAll(() => stage.strike());
 
@@ -68,10 +68,11 @@ describe("an answer that is streamed", () => {
   /** Texts of the agent's messages on the homeserver; empty for one that was taken away. */
   const left = async (room: string) =>
     (await ann.messages(room)).filter(({ sender }) => sender !== ann.id).map(({ body }) => body);
+  /** Two agents who answer at the same time do so in any order. */
   const isTakenBack = async (room: string, ...said: readonly string[]) => {
     const look = async () => {
       const texts = await left(room);
-      return texts.length > said.length && texts.filter((text) => text !== "").join() === said.join();
+      return texts.length > said.length && texts.filter(Boolean).toSorted().join() === said.toSorted().join();
     };
     await eventually(look, { what: "the draft to be taken back" });
   };
@@ -156,7 +157,7 @@ describe("an answer that is streamed", () => {
     const fails = Promise.withResolvers<void>();
     let attempt = 0;
     const room = await asked((): Step[] =>
-      ++attempt === 1 ? ["Soon I", { wait: fails.promise }, { cut: true }] : [{ status: 401 }],
+      ++attempt === 1 ? ["Soon I", { wait: fails.promise }, { isCut: true }] : [{ status: 401 }],
     );
     await shown(room, "Soon I");
     fails.resolve();

@@ -69,7 +69,7 @@ describe("in an encrypted room, as in any other,", () => {
 
   it("!stop ends what the agent does", async () => {
     const room = await stage.directRoom(ann);
-    stage.model.on("think for ever", { hang: true });
+    stage.model.on("think for ever", { hangs: true });
     await ann.say(room, "think for ever");
     const request = await stage.model.request("think for ever");
     await ann.say(room, "!stop");

@@ -135,8 +135,8 @@ describe("files", () => {
     it("are summarised and indexed", async () => {
       expect(await command(`!summary ${at("notes/plan.md")}`)).toContain("SUMMARY of");
       expect(await command(`!index ${at("notes/plan.md")}`)).toContain("made 1 entry of knowledge");
-      expect(await stage.query("select source, wall from knowledge")).toEqual([
-        { source: `fileChunk:${at("notes/plan.md")}[0]`, wall: own },
+      expect(await stage.query("select source, sources from knowledge")).toEqual([
+        { source: `fileChunk:${at("notes/plan.md")}[0]`, sources: [own] },
       ]);
     });
 

@@ -19,10 +19,10 @@ afterEach(async () => {
 });
 
 /** Starts a homeserver from a process of its own, and kills that process. */
-const startAndDie = async (detached: boolean): Promise<void> => {
+const startAndDie = async (isDetached: boolean): Promise<void> => {
   const port = await freePort();
   url = `http://127.0.0.1:${port}/_matrix/client/versions`;
-  const options = { dir, port, serverName: "clevernet.test", registrations: [], cacheDir, detached };
+  const options = { dir, port, serverName: "clevernet.test", registrations: [], cacheDir, isDetached };
   const module = join(import.meta.dirname, "../../src/edges/demo/homeserver.ts");
   const script = `const { startHomeserver } = await import(${JSON.stringify(module)});
     await startHomeserver({ ...${JSON.stringify(options)}, onProgress() {} });

@@ -180,10 +180,10 @@ describe.skipIf(browserMissing)(`in Hydrogen (slow: a real browser; ${browserMis
     expect(await message("is the word").locator("strong").textContent()).toBe("mum");
     await shoot("13-encrypted");
     const vault = decodeURIComponent(/room\/([^/]+)/.exec(page.url())?.[1] ?? "");
-    const rows = await stage.query<{ encrypted: boolean }>(
-      `select cipher is not null as encrypted from events where room_id = '${vault}' and type = 'm.room.message'`,
+    const rows = await stage.query<{ isEncrypted: boolean }>(
+      `select cipher is not null as "isEncrypted" from events where room_id = '${vault}' and type = 'm.room.message'`,
     );
-    expect(rows).toEqual([{ encrypted: true }, { encrypted: true }]);
+    expect(rows).toEqual([{ isEncrypted: true }, { isEncrypted: true }]);
     for (const warning of [".unverified", ".error"])
       expect(await page.locator(`.Timeline_message${warning}`).count()).toBe(0);
     expect(await page.getByText(/unable to decrypt|could not be decrypted|not verified/i).count()).toBe(0);

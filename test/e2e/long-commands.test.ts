@@ -61,12 +61,12 @@ describe("a command that takes long", () => {
 
   it("is ended by `!stop`, and says so", async () => {
     const room = await stage.directRoom(ann);
-    const { path, asked } = await written(room, { hang: true });
+    const { path, asked } = await written(room, { hangs: true });
     const id = await ann.say(room, `!summary ${path}`);
     const request = await asked();
     expect(await command(room, "!stop")).toBe("helper was stopped.");
     await request.closed;
-    expect(request.aborted).toBe(true);
+    expect(request.wasAborted).toBe(true);
     expect((await ann.waitForMessage(room, isReplyTo(id))).body).toContain(`Interrupted: stopped by ${ann.id}`);
     expect(await operations(room)).toEqual([{ tool: "FS_Summary", state: "interrupted" }]);
     expect(await command(room, "!stop")).toBe("helper is not at work here.");
@@ -74,7 +74,7 @@ describe("a command that takes long", () => {
 
   it("is ended by nobody who may not operate, but for who gave it", async () => {
     const room = await stage.room(ann, [ben], ["helper"]);
-    const [anns, bens] = [await written(room, { hang: true }), await written(room, { hang: true })];
+    const [anns, bens] = [await written(room, { hangs: true }), await written(room, { hangs: true })];
     const id = await ann.say(room, `!summary ${anns.path}`);
     await anns.asked();
     expect(await command(room, "!stop", ben)).toContain("you need the right to operate");
@@ -88,7 +88,7 @@ describe("a command that takes long", () => {
 
   it("is refused while four of them are under way in the room", async () => {
     const room = await stage.directRoom(ann);
-    const hang: Reply = { hang: true };
+    const hang: Reply = { hangs: true };
     const { path, requests } = await written(room, hang, hang, hang, hang);
     for (let count = 1; count <= 4; count++) {
       await ann.say(room, `!summary ${path}`);
@@ -116,7 +116,7 @@ describe("a command that takes long", () => {
     "and whose process ends in it (%s) is carried out by the next, and answered once",
     async (end) => {
       const room = await stage.directRoom(ann);
-      const { path, requests, asked } = await written(room, { hang: true }, "It is long.");
+      const { path, requests, asked } = await written(room, { hangs: true }, "It is long.");
       const id = await ann.say(room, `!summary ${path}`);
       await asked();
       expect(await command(room, "!compute 6 * 7")).toContain("42");
@@ -137,7 +137,7 @@ describe("a command that takes long", () => {
 
   it("and was edited before its process died is not carried out as something else", async () => {
     const room = await stage.directRoom(ann);
-    const { path, asked } = await written(room, { hang: true });
+    const { path, asked } = await written(room, { hangs: true });
     const id = await ann.say(room, `!summary ${path}`);
     await asked();
     await ann.edit(room, id, `!rm ${path}`);

@@ -27,7 +27,7 @@ describe("operations", () => {
       },
     });
     obey(stage.model);
-    stage.model.on("think for ever", ["I think", { hang: true }]);
+    stage.model.on("think for ever", ["I think", { hangs: true }]);
     stage.model.on("what was that", (request) => answer(request, "that was that"));
     await stage.bridge.start();
     [ann, ben, cat] = await Promise.all([stage.user("ann"), stage.user("ben"), stage.user("cat")]);
@@ -141,12 +141,12 @@ describe("operations", () => {
       "%s: a bridge that is killed leaves one question, one execution, one answer",
       async (moment, table) => {
         const { room, path } = await roomWithFile();
-        const asking = moment === "before the question is written";
+        const isAsking = moment === "before the question is written";
         let number = 0;
         const ask = async () => {
           number = await call(room, "FS_Delete", { path });
         };
-        if (asking) {
+        if (isAsking) {
           // The thought is written first, and says nothing of operations.
           await killWhereItWrites(table, ask);
           await parked(room);
@@ -159,7 +159,7 @@ describe("operations", () => {
           await stage.bridge.kill();
           await stage.bridge.start();
         }
-        if (asking || table === "") await approve(room);
+        if (isAsking || table === "") await approve(room);
         else if (moment === "after the decision") {
           await stage.bridge.kill();
           await stage.query(`with d as (update operations set decision = 'approved', decided_by = '${ann.id}', decided_at = now()
@@ -235,7 +235,7 @@ describe("operations", () => {
       const request = await stage.model.request((one) => roomOf(one) === room);
       expect(await stop(room)).toBeLessThan(stopMs);
       await request.closed;
-      expect(request.aborted).toBe(true);
+      expect(request.wasAborted).toBe(true);
     });
 
     it("with a tool at work end at once, are interrupted, and the agent sees that", async () => {

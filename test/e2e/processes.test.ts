@@ -23,7 +23,7 @@ describe("two processes on one database, whose wall clocks are two days apart", 
   beforeAll(async () => {
     stage = await Stage.set({ database: "postgres", processes: 2, clockOffsets: [day, -day] });
     [ann, admin] = [await stage.user("ann"), await stage.user("admin")];
-    obey(stage.model).on("wait", { hang: true }, { times: 4 }).onEvery(answerEach);
+    obey(stage.model).on("wait", { hangs: true }, { times: 4 }).onEvery(answerEach);
     await both();
     rooms = [];
     for (const half of [0, 1, 0, 1]) rooms.push(await roomIn(half));
@@ -33,7 +33,7 @@ describe("two processes on one database, whose wall clocks are two days apart", 
 
   /** Starts whichever does not run, and waits until each works on its half of the rooms. */
   const both = async () => {
-    for (const bridge of stage.bridges) if (!bridge.running) await bridge.start();
+    for (const bridge of stage.bridges) if (!bridge.isRunning) await bridge.start();
     const shared = "shards where until > now() group by session having count(*) = 32";
     const look = async () => (await stage.query(`select 1 from ${shared}`)).length === 2;
     await eventually(look, { within: 30_000, what: "rooms to be shared" });
@@ -82,7 +82,7 @@ describe("two processes on one database, whose wall clocks are two days apart", 
     await talk(["wait"], 0);
     const waiting = () =>
       stage.model.requests.filter(
-        (request) => !request.aborted && newMessages(request).some(({ body }) => body === "wait"),
+        (request) => !request.wasAborted && newMessages(request).some(({ body }) => body === "wait"),
       );
     await eventually(() => waiting().length === 4, { what: "four turns" });
     const asked = waiting();
@@ -93,7 +93,7 @@ describe("two processes on one database, whose wall clocks are two days apart", 
     await eventually(async () => (await count(stage, answered)) === 2, { within: 30_000, what: "two answers" });
     await both();
     expect(await stage.query("select distinct runner from turns where state = 'running'")).toHaveLength(1);
-    const requests = asked.filter(({ aborted }) => !aborted);
+    const requests = asked.filter(({ wasAborted }) => !wasAborted);
     expect(requests).toHaveLength(2);
     await talk(["!stop"], 0);
     await Promise.all(requests.map((request) => request.closed));

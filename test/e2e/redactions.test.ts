@@ -12,7 +12,7 @@ describe("what an agent has made of a message that is redacted", () => {
   beforeAll(async () => {
     stage = await Stage.set({
       database: "postgres",
-      agents: { helper: { tools: ["core", "planner"] } },
+      agents: { helper: { tools: ["core", "planner", "memory"] } },
       permissions: { "@ann:clevernet.test": "admin", "@*:clevernet.test": "operate" },
     });
     await stage.bridge.start();
@@ -53,6 +53,12 @@ describe("what an agent has made of a message that is redacted", () => {
         call: toolName(request, "FS_WriteFile"),
         arguments: { path: `rooms:/${room()}/safe.md`, content: `# Safe\n\n${secret}\n\nThe end.` },
       },
+      {
+        call: toolName(request, "update_status"),
+        arguments: { new_status_text: `keep this: ${secret}`, next_step: "nothing" },
+      },
+      { call: toolName(request, "log_activity"), arguments: { entry_type: "USER_FEEDBACK", content: secret } },
+      { call: toolName(request, "set_fact"), arguments: { key: "secret", value: secret } },
     ] satisfies Step[];
   };
 

@@ -106,5 +106,13 @@ describe("!show turn", () => {
     const now = async () => (await ann.messages(room)).find(({ id }) => id === shown.id)?.content;
     await eventually(async () => (await now())?.url === undefined, { what: "the attachment to be taken back" });
     expect(await stage.query("select 1 from outbox where content::text like '%4711%'")).toEqual([]);
+    await ann.say(room, "!show turn");
+    const again = await ann.waitForMessage(room, ({ content, id }) => content.msgtype === "m.file" && id !== shown.id);
+    expect(again.body).toBe(shown.body);
+    expect(
+      await stage.query(
+        "select 1 from outbox where content::text like '%(removed, since something in it was redacted)%'",
+      ),
+    ).not.toEqual([]);
   });
 });

@@ -30,6 +30,7 @@ describe("a start that fails ends the process, and says why:", () => {
       bridge: { url, host: "127.0.0.1", port },
       registration: "registration.yaml",
       database: { dir: "data" },
+      embeddings: { kind: "off" },
       model: { baseUrl: "http://127.0.0.1:1", apiKey: "none", name: "none" },
       permissions: { [`@admin:${serverName}`]: "admin" },
       agents: { helper: {} },

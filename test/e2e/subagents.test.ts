@@ -28,7 +28,7 @@ describe("sub-agents", () => {
       (request): Step[] => {
         const { request: lines, results } = errandOf(request);
         const line = lines.split("\n").filter((each) => each !== "wait" || waits)[results.length];
-        if (line === "wait") return ["I think.", { hang: true }];
+        if (line === "wait") return ["I think.", { hangs: true }];
         const [, tool = "", json = ""] = /^(\S+) (.*)/.exec(line ?? "") ?? [];
         return line === undefined
           ? [`${subAgentOf(request).toUpperCase()} SAYS ${results.join(" + ")}`]

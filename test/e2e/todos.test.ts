@@ -170,7 +170,8 @@ describe("todos", () => {
   });
 
   it("commands of tools are known by the tools' names, and by those of the other sources", async () => {
-    const path = `rooms:/${own}/guests.md`;
+    const path = `rooms:/${own}/names.md`;
+    await command(`!write ${path} Mia`);
     for (const line of [`!cat ${path}`, `!FS_Read ${path}`, `!fs_read ${path}`, `!file_read ${path}`])
       expect(await command(line)).toBe("Mia");
     expect(await command("!help file_read")).toContain("`!cat <path>`");

@@ -52,7 +52,7 @@ describe("two bridges with one registration, on different databases", () => {
   };
 
   it("the second says so, is not ready, and answers nothing; the first warns, and both are told apart by check", async () => {
-    await twin.start({ ready: false });
+    await twin.start({ isReady: false });
     await expect
       .poll(() => twin.log, { timeout: 30_000 })
       .toContain("pushes to another bridge that has our registration");

@@ -119,9 +119,13 @@ describe.each(["embedded", "postgres"] as const)("walls between rooms, on the %s
 
   it("but may speak in a room where everybody may read it", async () => {
     const other = await named(ann, "Attic");
-    stage.model.on("note it", (request) =>
-      callsOf(request).length === 0 ? say(request, other, "the attic knows") : answer(request, "noted"),
-    );
+    // The turn before it may not be over yet, and its calls stand there as well.
+    let isSaid = false;
+    stage.model.on("note it", (request) => {
+      if (isSaid) return answer(request, "noted");
+      isSaid = true;
+      return say(request, other, "the attic knows");
+    });
     await ann.say(vault, "note it in the attic");
     await ann.waitForMessage(other, ({ body }) => body === "the attic knows");
   });

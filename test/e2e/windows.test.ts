@@ -53,8 +53,8 @@ describe("windows", () => {
   const turn = async (tool?: string, input: object = {}): Promise<ModelRequest> => {
     const question = `question ${++asked}.`;
     stage.model.on(question, (request): Step => {
-      const done = tool === undefined || callsOf(request).length > 0;
-      return done ? answer(request, `answer ${question}`) : { call: toolName(request, tool), arguments: input };
+      const isDone = tool === undefined || callsOf(request).length > 0;
+      return isDone ? answer(request, `answer ${question}`) : { call: toolName(request, tool), arguments: input };
     });
     await admin.say(room, question);
     await admin.waitForMessage(room, ({ body }) => body === `answer ${question}`);
@@ -106,7 +106,7 @@ describe("windows", () => {
 
   it("a kill -9 in the middle of a turn changes nothing in it, and the turn counts once", async () => {
     const hung = "are you there?";
-    stage.model.on(hung, { hang: true }, { times: 1 });
+    stage.model.on(hung, { hangs: true }, { times: 1 });
     await admin.say(room, hung);
     const first = await stage.model.request(hung);
     expect(onlyWindow(first).attributes).toMatchObject({ windowId, willAutoCloseAfterTurn: true, topLineNumber: "21" });

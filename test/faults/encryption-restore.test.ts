@@ -70,6 +70,6 @@ describe.each(["a copy", "a dump"] as const)("an encrypted room, after the datab
     expect(await identityOf()).toBe(identity);
     const { id } = await ann.waitForMessage(room, ({ body }) => body === answerTo("six"));
     expect(await ann.shieldOf(room, id)).toBe("0 null");
-    await stage.check({ restored: true });
+    await stage.check({ isRestored: true });
   }, 150_000);
 });

@@ -41,7 +41,7 @@ describe.each([
   it("says nothing again of what it had answered, and gives no operation the number of another", async () => {
     obey(stage.model);
     stage.model
-      .on("long work", { hang: true }, { times: 1 })
+      .on("long work", { hangs: true }, { times: 1 })
       .on("long work", (request) => say(request, room, "done", { final: true }), { times: 1 })
       // Another life, another way: under no key of before.
       .on("long work", (request) => say(request, room, "on it"), { times: 1 })

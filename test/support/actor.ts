@@ -1,9 +1,10 @@
 import type { Database } from "../../src/adapters/database/connection.ts";
 import type { RoomId } from "../../src/base/lib/ids.ts";
 import { definitionCheck } from "../../src/domain/agents/definition-check.ts";
-import type { FileSystemParts } from "../../src/domain/files/file-system.ts";
+import type { FileSystemParts } from "../../src/domain/files/file-reader.ts";
 import type { Actor } from "../../src/domain/files/place.ts";
 import { openShares } from "../../src/domain/files/shares.ts";
+import { unwrittenText } from "../../src/domain/files/working-files.ts";
 import type { AgentRow } from "../../src/domain/tables/agents.ts";
 
 /** Tools that sub-agents may have. */
@@ -16,6 +17,7 @@ export const shares = (database: Database): FileSystemParts =>
     since: new Date("2026-01-01T00:00:00Z"),
     quotaMegabytes: 1,
     check: definitionCheck(toolNames),
+    unwritten: async (file) => unwrittenText(file),
   });
 
 /** The agent's model at work for its owner in `roomId`, except for what `fields` say. */
@@ -31,8 +33,8 @@ export const actorOf = (agent: AgentRow, roomId: RoomId, fields: Partial<Actor> 
   by: "model",
   requesters: [agent.owner],
   uses: true,
-  admin: false,
+  isAdmin: false,
   sources: [roomId],
-  tainted: false,
+  isTainted: false,
   ...fields,
 });

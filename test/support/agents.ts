@@ -11,7 +11,7 @@ export const makeAgent = (name: string, fields: Readonly<Record<string, unknown>
     owner: "@owner:test" as UserId,
     suffix: "k3f9",
     deviceId: "DEVICE",
-    registered: true,
+    isRegistered: true,
     profile: null,
     syncToken: null,
     thoughtsRoom: null,

@@ -22,11 +22,11 @@ export async function startBalancer(ports: readonly number[]): Promise<{ port: n
 async function firstThatListens(ports: readonly number[]): Promise<Socket | undefined> {
   for (const port of ports) {
     const socket = connect(port, "127.0.0.1");
-    const connected = await once(socket, "connect").then(
+    const isConnected = await once(socket, "connect").then(
       () => true,
       () => false,
     );
-    if (connected) return socket;
+    if (isConnected) return socket;
   }
   return undefined;
 }

@@ -31,12 +31,12 @@ export class BridgeProcess {
     return this.#child?.pid ?? 0;
   }
 
-  get running(): boolean {
+  get isRunning(): boolean {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Resolves when it answers people, or (`ready: false`) when its port answers. */
-  async start({ ready = true } = {}): Promise<void> {
+  /** Resolves when it answers people, or (`isReady: false`) when its port answers. */
+  async start({ isReady = true } = {}): Promise<void> {
     await this.beforeStart();
     const child = spawn(process.execPath, [...options, main, "start", "--config", this.#configFile], {
       stdio: ["pipe", "pipe", "pipe"],
@@ -54,7 +54,7 @@ export class BridgeProcess {
     });
     ended.catch(() => {});
     const look = async () => {
-      const { ok } = await fetch(`${this.url}/health/${ready ? "ready" : "live"}`);
+      const { ok } = await fetch(`${this.url}/health/${isReady ? "ready" : "live"}`);
       return ok;
     };
     await Promise.race([ended, eventually(look, { within: 40_000, what: "the bridge to be ready" })]);
@@ -77,7 +77,7 @@ export class BridgeProcess {
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#child;
-    if (!child || !this.running) return child?.exitCode ?? null;
+    if (!child || !this.isRunning) return child?.exitCode ?? null;
     const ended = once(child, "exit");
     child.kill(signal);
     await ended;

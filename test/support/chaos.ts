@@ -44,11 +44,11 @@ export interface Gate {
 /** Starts a bridge that does not run, again and again, until the signal; then once more, and waits until it is ready. */
 export async function keepUp(bridge: BridgeProcess, gate: Gate, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    if (!bridge.running && gate.isOpen) await bridge.start({ ready: false }).catch(() => {});
+    if (!bridge.isRunning && gate.isOpen) await bridge.start({ isReady: false }).catch(() => {});
     await sleep(250);
   }
   const ready = async () => {
-    if (!bridge.running) await bridge.start({ ready: false });
+    if (!bridge.isRunning) await bridge.start({ isReady: false });
     return (await fetch(`${bridge.url}/health/ready`)).ok;
   };
   await eventually(ready, { within: 60_000, what: "the bridge to be ready" });
@@ -95,7 +95,7 @@ function disasters(stage: Stage, roll: () => number): (() => Promise<void>)[] {
       cut.lift();
       await homeserver.synapse.restart();
     },
-    () => during(toHomeserver.respond({ status: 200, after: true }, changes), 5_000),
+    () => during(toHomeserver.respond({ status: 200, isAfter: true }, changes), 5_000),
     () => during(toHomeserver.respond({ status: 404, body: { errcode: "M_UNRECOGNIZED" } }, changes), 5_000),
     () => during(toHomeserver.goOn(" ".repeat(100_000), changes), 5_000),
     () => during(toModel.goOn(": nothing\n\n", { times: 2 }), 10_000),

@@ -3,9 +3,9 @@ import { lockDirectory } from "../../src/adapters/database/lock.ts";
 
 // A process that locks each folder it is told of, a line each, and tells whether it got it.
 for await (const dir of createInterface({ input: process.stdin })) {
-  const got = await lockDirectory(dir).then(
+  const isLocked = await lockDirectory(dir).then(
     () => true,
     () => false,
   );
-  process.stdout.write(`${got}\n`);
+  process.stdout.write(`${isLocked}\n`);
 }

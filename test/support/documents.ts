@@ -116,6 +116,7 @@ export const agentsPage = (): string =>
     "# Settings of agents",
     "An agent is two files: `agents:/NAME/agent.json` has its settings, `agents:/NAME/persona.md` says who it is. They are made once, from `config.yaml` or by `!agent create`, and kept in the database from then on.",
     "Its owner and admins change them: in a room with the agent, with `!persona` and `!prompt`, or `!write agents:/NAME/agent.json …`; or in the control room, with `!agent set NAME FIELD VALUE`, where `null` as the value puts a field back to its default, unless `null` means something else for it; `models.read.name` is a field within a field. A change is in force when the agent wakes next. A file with mistakes is refused, and each mistake is named. An agent never changes them itself.",
+    "Beside them `agents:/NAME/directives/AGENTS.md` may have rules for it, which its owner writes; `SKILLS.md` there lists its tools. Its state in each room is in its [working files](using.md#working-files).",
     madeFrom("`src/domain/agents/settings.ts`"),
     [...head, ...rowsOf("agents", agentFields)].join("\n"),
   ]);

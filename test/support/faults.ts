@@ -52,13 +52,13 @@ export const sendsTo =
     decodeURIComponent(path).includes(`/rooms/${roomId}/`);
 
 /** Waits until the homeserver has pushed nothing for half a second: whatever it pushes next is the test's own. */
-export async function quiet({ requests }: HttpProxy): Promise<void> {
+export async function quiet({ requests }: HttpProxy, within?: number): Promise<void> {
   let seen = { count: -1, at: 0 };
   const look = () => {
     if (requests.length !== seen.count) seen = { count: requests.length, at: performance.now() };
     return performance.now() - seen.at > 500;
   };
-  await eventually(look, { what: "the homeserver to have nothing to push" });
+  await eventually(look, { what: "the homeserver to have nothing to push", ...(within !== undefined && { within }) });
 }
 
 /** The first transaction that comes after the call. */

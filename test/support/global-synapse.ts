@@ -4,5 +4,7 @@ import { cacheDir } from "./cache-dir.ts";
 
 /** Installs Synapse before many test files want it at once. Where it fails, the first of them tells why. */
 export default async function setup(project: TestProject): Promise<void> {
-  await installWithPip(cacheDir, (text) => project.vitest.logger.log(text)).catch(() => {});
+  await installWithPip(cacheDir, (text) => project.vitest.logger.log(text), process.env.TEST_SYNAPSE_VERSION).catch(
+    () => {},
+  );
 }

@@ -48,6 +48,7 @@ export async function startTestHomeserver(
     extraConfig,
     logLevel: "INFO",
     cacheDir,
+    version: process.env.TEST_SYNAPSE_VERSION,
     onProgress: () => {},
   });
   return {

@@ -116,18 +116,18 @@ export class HttpProxy {
     return this.#add("request", () => sleep(ms, true), options);
   }
 
-  /** The proxy answers with this JSON in the target's place; `after`: the target has carried the request out. */
+  /** The proxy answers with this JSON in the target's place; `isAfter`: the target has carried the request out. */
   respond(
-    answer: { status: number; headers?: Readonly<Record<string, string>>; body?: unknown; after?: boolean },
+    answer: { status: number; headers?: Readonly<Record<string, string>>; body?: unknown; isAfter?: boolean },
     options?: FaultOptions,
   ): Fault {
-    const { status, headers = {}, body = {}, after = false } = answer;
+    const { status, headers = {}, body = {}, isAfter = false } = answer;
     const effect: Effect = ({ incoming, response }) => {
       incoming.resume();
       response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
       return false;
     };
-    return this.#add(after ? "answer" : "request", effect, options);
+    return this.#add(isAfter ? "answer" : "request", effect, options);
   }
 
   /** The target's answers never end: behind each this text comes again and again. */
@@ -193,9 +193,9 @@ export class HttpProxy {
     };
     if (!(await strike("request")) || incoming.socket.destroyed) return;
     // Where the answer is held or cut the target has to carry the request out, even if the client does not wait for it.
-    const wholeAnswer = fault?.moment === "answer";
-    const answer = await this.#forward(incoming, response, wholeAnswer);
-    const whole = wholeAnswer ? await buffer(answer) : undefined;
+    const isWholeAnswer = fault?.moment === "answer";
+    const answer = await this.#forward(incoming, response, isWholeAnswer);
+    const whole = isWholeAnswer ? await buffer(answer) : undefined;
     if (!(await strike("answer")) || incoming.socket.destroyed) return;
     const { connection: _, "keep-alive": __, "transfer-encoding": ___, ...headers } = answer.headers;
     const goesOn = fault?.moment === "end";
@@ -208,12 +208,12 @@ export class HttpProxy {
     response.end();
   }
 
-  async #forward(incoming: IncomingMessage, response: ServerResponse, toTheEnd: boolean): Promise<IncomingMessage> {
+  async #forward(incoming: IncomingMessage, response: ServerResponse, goesToTheEnd: boolean): Promise<IncomingMessage> {
     const { hostname, port } = this.#target;
     const { connection: _, ...headers } = incoming.headers;
     // One connection each: one that was kept may be dead after the target came back.
     const upstream = request({ hostname, port, method: incoming.method, path: incoming.url, headers, agent: false });
-    if (!toTheEnd) response.on("close", () => upstream.destroy());
+    if (!goesToTheEnd) response.on("close", () => upstream.destroy());
     const answered = once(upstream, "response");
     upstream.on("error", () => {});
     incoming.on("error", () => upstream.destroy()).pipe(upstream);

@@ -1,6 +1,8 @@
 import type { Database } from "../../src/adapters/database/connection.ts";
 import { createChatModel } from "../../src/adapters/model/chat.ts";
 import { Interpreter } from "../../src/adapters/sandbox/interpreter.ts";
+import { sandboxSection, sandboxSettings } from "../../src/app/config/sandbox.ts";
+import { wireSandboxes } from "../../src/app/start/wire-sandboxes.ts";
 import { systemClock } from "../../src/base/lib/clock.ts";
 import type { UserId } from "../../src/base/lib/ids.ts";
 import { silentLog } from "../../src/base/lib/log.ts";
@@ -10,14 +12,19 @@ import { BudgetBook, type ConfiguredBudgets, type Price } from "../../src/domain
 import { MeteredModel } from "../../src/domain/budget/metered-model.ts";
 import { Submodels } from "../../src/domain/budget/submodel.ts";
 import { Desks } from "../../src/domain/desk/desk.ts";
+import { pageSource, type WebPages } from "../../src/domain/desk/page-source.ts";
 import { searchSource } from "../../src/domain/desk/search-source.ts";
+import { type Videos, videoSource } from "../../src/domain/desk/video-source.ts";
+import { type WebSearch, webSearchSource } from "../../src/domain/desk/web-search-source.ts";
+import { KnowledgeBase } from "../../src/domain/memory/knowledge-base.ts";
+import { MemoryRecall } from "../../src/domain/memory/recall.ts";
 import { Schedules } from "../../src/domain/plans/schedules.ts";
 import type { Rights } from "../../src/domain/rights/rights.ts";
 import { Budgets } from "../../src/domain/tables/budgets.ts";
 import { Chains } from "../../src/domain/tables/chains.ts";
+import { Compactions } from "../../src/domain/tables/compaction.ts";
 import { Events } from "../../src/domain/tables/events.ts";
 import { History } from "../../src/domain/tables/history.ts";
-import { Knowledge } from "../../src/domain/tables/knowledge.ts";
 import { MediaTable } from "../../src/domain/tables/media.ts";
 import { Operations } from "../../src/domain/tables/operations.ts";
 import { Renders } from "../../src/domain/tables/renders.ts";
@@ -26,6 +33,7 @@ import { ScheduleTable } from "../../src/domain/tables/schedules.ts";
 import { Todos } from "../../src/domain/tables/todos.ts";
 import { Turns } from "../../src/domain/tables/turns.ts";
 import { Uploads } from "../../src/domain/tables/uploads.ts";
+import { WebAddresses } from "../../src/domain/tables/web-addresses.ts";
 import { sensor as mailbox } from "../../src/edges/sensors/mailbox.ts";
 import { SubAgents } from "../../src/engine/operations/sub-agents.ts";
 import type { AnyTool } from "../../src/engine/operations/tool.ts";
@@ -33,6 +41,8 @@ import { Toolbox } from "../../src/engine/operations/toolbox.ts";
 import { Guides } from "../../src/engine/sight/guides.ts";
 import { View } from "../../src/engine/sight/view.ts";
 import { CommandsUnderWay } from "../../src/engine/turn/commands-under-way.ts";
+import { Compactor } from "../../src/engine/turn/compactor.ts";
+import { LogSummaries } from "../../src/engine/turn/log-summaries.ts";
 import type { Mind } from "../../src/engine/turn/mind.ts";
 import { PrefixMeter } from "../../src/engine/turn/prefix-meter.ts";
 import { shares } from "./actor.ts";
@@ -48,6 +58,19 @@ export interface MindOptions {
   readonly prices?: Readonly<Record<string, Price>>;
   readonly tellOperators?: Mind["tellOperators"];
   readonly log?: Mind["log"];
+  readonly pages?: WebPages;
+  readonly searcher?: WebSearch;
+  readonly videos?: Videos;
+}
+
+/** The services of computers, of which there are none. */
+function noComputers(database: Database) {
+  const off = { kind: "off" } as const;
+  const config = {
+    homeserver: { url: "http://test", serverName: "test" },
+    sandbox: sandboxSettings(sandboxSection.parse(off)),
+  };
+  return wireSandboxes({ config, database, clock: systemClock, log: silentLog }).services;
 }
 
 /** Makes all that the turns of one process work with; the model is `m`. */
@@ -60,7 +83,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
   const files = shares(database);
   const toolbox = new Toolbox(options.tools);
   const subAgents = new SubAgents(options.shipped ?? new Map(), toolbox, files.stores.system);
-  const desks = new Desks(database, files.stores);
+  const desks = new Desks(database, files);
   const choiceFor: Mind["choiceFor"] = (agent, kind = "think") => modelFor(agent, kind, { name: "m", models: {} });
   const events = new Events(database);
   const todos = new Todos(database);
@@ -74,19 +97,31 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     onOutbox: () => {},
     tellOperators: options.tellOperators ?? (() => {}),
   });
+  const submodels = new Submodels(model, () => ({ model: "fast", temperature: 0 }));
+  const compactor = new Compactor({ submodels, compactions: new Compactions(database), clock, log });
   const operations = new Operations(database);
+  const memory = new MemoryRecall(database, {
+    botUserId,
+    rights: options.rights,
+    embedder: () => undefined,
+    ranking: () => "product",
+  });
   const guides = new Guides(options.shipped ?? new Map(), "test", subAgents);
   return {
     clock,
     log,
     directory,
     forTools: {
+      addresses: new WebAddresses(database),
       agents: directory,
       events,
       interpreter: new Interpreter(),
-      knowledge: new Knowledge(database),
+      knowledge: new KnowledgeBase(database, () => undefined),
+      memory,
+      onLogGrown: (...grown) => compactor.consider(...grown),
       operations,
       rooms,
+      ...noComputers(database),
       schedules,
       todos,
       uploads: new Uploads(database),
@@ -97,7 +132,15 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     rooms,
     history: new History(database),
     files,
-    windows: { desks, sources: { search: searchSource } },
+    windows: {
+      desks,
+      sources: {
+        search: searchSource,
+        page: pageSource(options.pages, clock),
+        web: webSearchSource(options.searcher, clock),
+        video: videoSource(options.videos, clock),
+      },
+    },
     todos,
     turns: new Turns(database, newKey()),
     renders: new Renders(database),
@@ -115,7 +158,9 @@ export function mindOf(database: Database, options: MindOptions): Mind {
     underWay: new CommandsUnderWay(),
     subAgents,
     model,
-    submodels: new Submodels(model, () => ({ model: "fast", temperature: 0 })),
+    submodels,
+    compactor,
+    summaries: new LogSummaries({ submodels, database, clock, log }),
     choiceFor,
     chains: new Chains(database),
     sensors: [mailbox],

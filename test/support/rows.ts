@@ -83,7 +83,7 @@ export async function setMember(
   position?: number,
 ): Promise<StoredEvent> {
   const kind = userId.startsWith("@agent_") ? "agent" : "human";
-  const member = { userId, membership, displayName: undefined, direct: false, kind } as const;
+  const member = { userId, membership, displayName: undefined, isDirect: false, kind } as const;
   const fields = { roomId, sender: userId, type: "m.room.member", stateKey: userId, content: { membership } };
   return settleEvent(database, { ...fields, position }, { member, shownChars: 0 });
 }

@@ -7,7 +7,7 @@ export interface ModelRequest {
   readonly body: ChatBody;
   readonly headers: IncomingHttpHeaders;
   /** The client went away before the answer was complete. */
-  readonly aborted: boolean;
+  readonly wasAborted: boolean;
   /** Resolves when the answer is complete or the client gone. */
   readonly closed: Promise<void>;
 }
@@ -24,11 +24,11 @@ export type Step =
   /** The answer goes on when the promise resolves. */
   | { wait: Promise<unknown> }
   /** Nothing comes any more, and the connection stays open. */
-  | { hang: true }
+  | { hangs: true }
   /** The connection is closed in the middle of the stream. */
-  | { cut: true }
+  | { isCut: true }
   /** The connection is reset, as by a process that died. */
-  | { reset: true }
+  | { resets: true }
   /** Bytes of the stream, as they are. */
   | { raw: string }
   /** Instead of an answer, before any other step. `body` replaces the usual JSON error. */
@@ -126,9 +126,9 @@ const play = async (
     } else {
       flush();
       if ("wait" in step) await step.wait;
-      if ("hang" in step) return;
-      if ("cut" in step) return void response.destroy();
-      if ("reset" in step) return void response.socket?.resetAndDestroy();
+      if ("hangs" in step) return;
+      if ("isCut" in step) return void response.destroy();
+      if ("resets" in step) return void response.socket?.resetAndDestroy();
     }
   }
   pending += chunks.finish(model, finish ?? (calls > 0 ? "tool_calls" : "stop"));
@@ -189,10 +189,10 @@ export class ScriptedModel {
   }
 
   async #answer(body: ChatBody, response: ServerResponse, headers: IncomingHttpHeaders): Promise<void> {
-    let aborted = false;
+    let wasAborted = false;
     const closed = new Promise<void>((resolve) => {
       response.on("close", () => {
-        aborted = !response.writableFinished;
+        wasAborted = !response.writableFinished;
         resolve();
       });
     });
@@ -200,8 +200,8 @@ export class ScriptedModel {
       body,
       headers,
       closed,
-      get aborted() {
-        return aborted;
+      get wasAborted() {
+        return wasAborted;
       },
     };
     this.#record(request);

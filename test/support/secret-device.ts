@@ -40,16 +40,16 @@ export class SecretDevice {
     return this.#device.userId;
   }
 
-  /** Encrypts for these users; `fresh` begins a new session. */
+  /** Encrypts for these users; `isFresh` begins a new session. */
   async seal(
     roomId: RoomId,
     readers: readonly UserId[],
     { type = "m.room.message", content = { msgtype: "m.text", body: "hello" } }: Inner = {},
-    fresh = false,
+    isFresh = false,
   ): Promise<Record<string, unknown>> {
     const room = { roomId, readers, visibility: "shared", encryption: { algorithm: megolm } };
     await this.pull();
-    return seal(this.#device, room, { type, content: content as Record<string, unknown> }, fresh);
+    return seal(this.#device, room, { type, content: content as Record<string, unknown> }, isFresh);
   }
 
   async pull(): Promise<void> {

@@ -12,6 +12,7 @@ import { HttpProxy } from "./http-proxy.ts";
 import { eventually } from "./poll.ts";
 import type { TestDatabase } from "./postgres.ts";
 import { ScriptedModel } from "./scripted-model.ts";
+import { type QueuedRow, wereSentInOrder } from "./sending-order.ts";
 import { copyEmbedded } from "./shared-embedded.ts";
 import { createSharedDatabase } from "./shared-postgres.ts";
 import { lockTable, type TableLock } from "./table-lock.ts";
@@ -98,6 +99,8 @@ export class Stage {
       homeserver: { url: toHomeserver.url, serverName: homeserver.serverName },
       registration: homeserver.registrationFile,
       database: toDatabase ? { url: toDatabase.url } : location,
+      embeddings: { kind: "off" },
+      sandbox: { kind: "off" },
       model: { baseUrl: toModel.url, apiKey: "scripted", name: "scripted" },
       permissions: options.permissions ?? {
         [`@admin:${homeserver.serverName}`]: "admin",
@@ -192,14 +195,14 @@ export class Stage {
 
   /**
    * Checks what must hold after everything: nothing is left to route or to send, no turn is open, and every row of the
-   * outbox is one event in its room, sent after the row was written, those of one sender in the order of the rows (two
-   * who speak at the same moment may be written down in one order and sent in the other). Every message that the
+   * outbox is one event in its room, sent after the row was written, those of one sender in the order of the rows
+   * (see `wereSentInOrder`; two senders who speak at the same moment may be sent in either order). Every message that the
    * homeserver has of a room in which an agent was is stored. None of ours said anything in plain text where it may not. On the embedded database the bridge is stopped for it.
-   * `restored`: an older copy of the database goes on, which does not know all that was sent.
+   * `isRestored`: an older copy of the database goes on, which does not know all that was sent.
    */
-  async check({ restored = false } = {}): Promise<void> {
+  async check({ isRestored = false } = {}): Promise<void> {
     if (!("dir" in this.#location)) {
-      const look = () => this.#look(restored).then(() => true);
+      const look = () => this.#look(isRestored).then(() => true);
       await eventually(look, { within: 60_000, what: "everything to be routed, answered and sent" });
       return;
     }
@@ -207,7 +210,7 @@ export class Stage {
       await sleep(1_500 * attempt);
       await this.bridge.stop();
       try {
-        return await this.#look(restored);
+        return await this.#look(isRestored);
       } catch (error) {
         if (attempt === 5) throw error;
       }
@@ -225,17 +228,17 @@ export class Stage {
     await this.model.stop();
   }
 
-  async #look(restored: boolean): Promise<void> {
+  async #look(isRestored: boolean): Promise<void> {
     const [left] = await this.query<Record<string, number>>(leftovers);
     const open = Object.entries(left ?? {}).filter(([, count]) => count > 0);
     if (open.length > 0) throw new Error(`left over: ${JSON.stringify(open)}`);
     const sent = await this.query<SentRow>(
-      "select key, room_id as room, sender, event_id as event from outbox where kind in ('message', 'file', 'media') and state = 'sent' order by id",
+      "select key, room_id as room, sender, event_id as event, turn_id as turn, created_at as \"createdAt\" from outbox where kind in ('message', 'file', 'media') and state = 'sent' order by id",
     );
-    for (const [room, rows] of Map.groupBy(sent, ({ room }) => room)) await this.#checkRoom(room, rows, restored);
+    for (const [room, rows] of Map.groupBy(sent, ({ room }) => room)) await this.#checkRoom(room, rows, isRestored);
     const [stale] = await this.query<{ key: string; event: string }>(olderThanRow);
     // A turn that was at work in the copy says what it had said before, under the ids of then.
-    if (stale && !restored)
+    if (stale && !isRestored)
       throw new Error(`the row ${stale.key} of the outbox is younger than its event ${stale.event}`);
     for (const { room, agent } of await this.query<{ room: string; agent: string }>(agentsInRooms))
       await this.#checkStored(room, agent);
@@ -269,18 +272,19 @@ export class Stage {
       );
   }
 
-  async #checkRoom(room: string, rows: readonly SentRow[], restored: boolean): Promise<void> {
+  async #checkRoom(room: string, rows: readonly SentRow[], isRestored: boolean): Promise<void> {
     const all = await this.#timeline(room, rows[0]?.sender ?? "");
     const timeline = all.filter(isMessage);
     const redacted = new Set(all.filter(isRedacted).map((event) => event.event_id));
     for (const [sender, queued] of Map.groupBy(rows, (row) => row.sender)) {
-      const expected = queued.filter(({ event }) => !redacted.has(event)).map((row) => row.key);
+      const lasting = queued.filter(({ event }) => !redacted.has(event));
+      const expected = lasting.map((row) => row.key);
       const known: ReadonlySet<unknown> = new Set(expected);
       const sent = timeline.filter(
-        (event) => event.sender === sender && !(restored && !known.has(event.content["org.clevernet.key"])),
+        (event) => event.sender === sender && !(isRestored && !known.has(event.content["org.clevernet.key"])),
       );
       const keys = sent.map((event) => event.content["org.clevernet.key"]);
-      if (JSON.stringify(keys) !== JSON.stringify(expected)) {
+      if (!wereSentInOrder(lasting, keys)) {
         const said = sent.map((event) => `${event.content["org.clevernet.key"]} ${event.content.body}`).join("\n");
         throw new Error(
           `in ${room}, as ${rows[0]?.sender} reads it, the outbox has\n${expected.join("\n")}\nand the room\n${said}`,
@@ -313,8 +317,7 @@ interface Parts
   readonly drop: () => Promise<void>;
 }
 
-interface SentRow {
-  readonly key: string;
+interface SentRow extends QueuedRow {
   readonly room: string;
   readonly sender: string;
   readonly event: string;

@@ -10,10 +10,12 @@ import { loadShipped } from "../../src/domain/agents/shipped.ts";
 import { settle } from "../../src/domain/tables/effects.ts";
 import type { StoredEvent } from "../../src/domain/tables/events.ts";
 import type { AnyTool } from "../../src/engine/operations/tool.ts";
+import type { LogSummaries } from "../../src/engine/turn/log-summaries.ts";
 import { TurnRunner } from "../../src/engine/turn/runner.ts";
 import { mindOf } from "./mind.ts";
 import { newKey, newRoom, newUser, rightsOf, setMember, settleEvent, storeEvent } from "./rows.ts";
 import { type ModelRequest, type Reply, ScriptedModel } from "./scripted-model.ts";
+import type { LocalWeb } from "./web.ts";
 
 /** One call of the model, as its provider sees it. */
 export interface SentCall {
@@ -33,6 +35,7 @@ export class Talk {
   readonly #database: Database;
   readonly #model: ScriptedModel;
   readonly #runner: TurnRunner;
+  readonly #summaries: LogSummaries;
   #roomId = "" as RoomId;
   #echoed = 0;
 
@@ -40,13 +43,14 @@ export class Talk {
     database: Database,
     agent: Agent,
     person: UserId,
-    parts: { model: ScriptedModel; runner: TurnRunner },
+    parts: { model: ScriptedModel; runner: TurnRunner; summaries: LogSummaries },
   ) {
     this.#database = database;
     this.agent = agent;
     this.person = person;
     this.#model = parts.model;
     this.#runner = parts.runner;
+    this.#summaries = parts.summaries;
   }
 
   /** `reply`: what the model answers to each call. */
@@ -55,7 +59,12 @@ export class Talk {
     {
       fields = {},
       reply,
-    }: { fields?: Partial<AgentSettings>; reply: (request: ModelRequest, roomId: RoomId) => Reply },
+      web,
+    }: {
+      fields?: Partial<AgentSettings>;
+      reply: (request: ModelRequest, roomId: RoomId) => Reply;
+      web?: LocalWeb | undefined;
+    },
   ): Promise<Talk> {
     const name = newKey().replace("key ", "helper") as AgentName;
     const person = newUser();
@@ -66,9 +75,19 @@ export class Talk {
     const model = await new ScriptedModel().start();
     const rights = await rightsOf(database, { test: "operate" });
     const tools = await loadAll<AnyTool>("tools", "tool");
-    const mind = mindOf(database, { modelUrl: model.url, rights, tools, shipped: await loadShipped() });
+    const mind = mindOf(database, {
+      modelUrl: model.url,
+      rights,
+      tools,
+      shipped: await loadShipped(),
+      ...(web && { pages: web.reader, searcher: web.searcher, videos: web.videos }),
+    });
     const runner = new TurnRunner(mind, nobodyElse, () => {});
-    const talk = new Talk(database, agent, person, { model, runner });
+    const talk = new Talk(database, agent, person, { model, runner, summaries: mind.summaries });
+    model.on(
+      ({ body }) => body.messages.at(-1)?.content.includes("Summarize in at most") === true,
+      "They asked, and were answered. ".repeat(40),
+    );
     model.onEvery((request) => {
       talk.#record(request);
       const answer = reply(request, talk.#roomId);
@@ -120,8 +139,9 @@ export class Talk {
     return event;
   }
 
-  stop(): Promise<void> {
-    return this.#model.stop();
+  async stop(): Promise<void> {
+    await this.#summaries.stop();
+    await this.#model.stop();
   }
 
   /** Gives back what the agent has sent, as the homeserver does. */

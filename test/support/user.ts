@@ -140,7 +140,7 @@ export class TestUser {
   /** Ids of the users who this client shows as typing now. */
   typing(roomId: string): string[] {
     const members = this.client.getRoom(roomId)?.getMembers() ?? [];
-    return members.filter(({ typing }) => typing).map(({ userId }) => userId);
+    return members.filter(({ typing: isTyping }) => isTyping).map(({ userId }) => userId);
   }
 
   /** Waits until this client knows that somebody (itself by default) is `membership` in a room. */

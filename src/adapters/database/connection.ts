@@ -60,7 +60,7 @@ export async function openDatabase(location: DatabaseLocation, onBegun?: () => v
   };
   let sql: Sql;
   let copyTo: Database["copyTo"];
-  let closed = false;
+  let isClosed = false;
   let release = async (): Promise<void> => {};
   if ("dir" in location) {
     const embedded = await openEmbedded(location.dir, onBegun);
@@ -94,20 +94,20 @@ export async function openDatabase(location: DatabaseLocation, onBegun?: () => v
     location,
     ...(copyTo && { copyTo }),
     async run(statement, patience) {
-      let refused = false;
+      let isRefused = false;
       for (const delay of [...retryDelays, undefined]) {
         try {
           const result = await withinPatience(statement(sql));
-          if (refused) refusedAt = never;
+          if (isRefused) refusedAt = never;
           return result;
         } catch (error) {
           const failure = failureOf(error);
           if (failure === "unavailable") {
-            refused = true;
+            isRefused = true;
             refusedAt = systemClock.monotonic();
           }
-          const again = failure === "lost" || failure === "collision" || (refused && patience !== "none");
-          if (closed || !again || delay === undefined) throw translate(error);
+          const mayTryAgain = failure === "lost" || failure === "collision" || (isRefused && patience !== "none");
+          if (isClosed || !mayTryAgain || delay === undefined) throw translate(error);
           await systemClock.sleep(delay);
         }
       }
@@ -121,7 +121,7 @@ export async function openDatabase(location: DatabaseLocation, onBegun?: () => v
       return failed === undefined;
     },
     async close() {
-      closed = true;
+      isClosed = true;
       await sql.end({ timeout: 5 });
       await release();
     },

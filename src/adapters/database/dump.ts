@@ -69,14 +69,14 @@ async function* linesOf(
 }
 
 async function migrationsOf(sql: Sql): Promise<string[]> {
-  const [table] = await sql<{ there: boolean }[]>`select to_regclass('migrations') is not null as there`;
-  if (!table?.there) throw new UserError("There is nothing to dump: this database has not been used yet.");
+  const [table] = await sql<{ isThere: boolean }[]>`select to_regclass('migrations') is not null as "isThere"`;
+  if (!table?.isThere) throw new UserError("There is nothing to dump: this database has not been used yet.");
   return (await sql<{ name: string }[]>`select name from migrations order by name`).map(({ name }) => name);
 }
 
 /**
- * Every table of ours but the list of migrations, and the memory of devices, which may not go back in time; referred
- * ones before those that refer.
+ * Every table of ours but the list of migrations, the memory of devices, which may not go back in time, and vectors,
+ * which are made anew; referred ones before those that refer.
  */
 async function tablesOf(sql: Sql): Promise<string[]> {
   const tables = await sql<{ name: string; refers: string[] }[]>`
@@ -85,7 +85,7 @@ async function tablesOf(sql: Sql): Promise<string[]> {
     left join pg_constraint f on f.conrelid = c.oid and f.contype = 'f'
     left join pg_class r on r.oid = f.confrelid
     where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = current_schema()::regnamespace
-      and c.relname not in ('migrations', 'crypto_rows')
+      and c.relname not in ('migrations', 'crypto_rows', 'interaction_vectors', 'knowledge_vectors', 'embedding_models')
     group by c.relname order by c.relname`;
   const ordered: string[] = [];
   while (ordered.length < tables.length) {

@@ -4,6 +4,7 @@ import { flushCompileCache } from "node:module";
 import { setFlagsFromString } from "node:v8";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
+import { vector } from "@electric-sql/pglite-pgvector";
 import { planning } from "./planning.ts";
 
 // The embedded PostgreSQL, in a thread of its own so that a long query does not stop the event loop.
@@ -27,6 +28,7 @@ setFlagsFromString("--wasm-tiering-budget=250000000");
 const { dataDir } = workerData as { dataDir: string };
 const database = await PGlite.create({
   dataDir,
+  extensions: { vector },
   // Pages that are not in memory are in the system's cache.
   postgresqlconf: [
     "shared_buffers = 16MB",
@@ -64,7 +66,7 @@ parentPort?.on("message", (message: Batch | Copy | "close") => {
   queue = queue.then(async () => {
     if (message === "close") {
       await database.close();
-      parentPort?.postMessage({ closed: true });
+      parentPort?.postMessage({ isClosed: true });
     } else if ("copyTo" in message) {
       const failed = await copy(message.copyTo).then(() => undefined, String);
       parentPort?.postMessage({ id: message.id, bytes: Buffer.from(failed ?? "") });

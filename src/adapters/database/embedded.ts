@@ -17,7 +17,7 @@ export interface Embedded {
 type FromWorker =
   | { readonly greeting: Uint8Array }
   | { readonly id: number; readonly bytes: Uint8Array }
-  | { readonly closed: true };
+  | { readonly isClosed: true };
 
 /** Message types of the frontend protocol after which the server answers: Sync, Query, Flush. */
 const endsBatch = new Set(["S", "Q", "H"].map((type) => type.charCodeAt(0)));
@@ -60,7 +60,7 @@ export async function openEmbedded(dir: string, onBegun: () => void = () => {}):
     worker.once("error", reject);
     worker.on("message", (message: FromWorker) => {
       if ("greeting" in message) resolve(Buffer.from(message.greeting));
-      else if ("closed" in message) onClosed();
+      else if ("isClosed" in message) onClosed();
       else {
         answers.get(message.id)?.(Buffer.from(message.bytes));
         answers.delete(message.id);
@@ -124,7 +124,7 @@ async function initialise(dataDir: string): Promise<void> {
     worker.once("error", reject);
     worker.on("message", (message: FromWorker) => {
       if ("greeting" in message) worker.postMessage("close");
-      if ("closed" in message) resolve();
+      if ("isClosed" in message) resolve();
     });
   });
   await worker.terminate();
@@ -138,15 +138,15 @@ async function initialise(dataDir: string): Promise<void> {
 function protocolStream(greeting: Buffer, execute: (batch: Buffer) => Promise<Buffer>): Duplex {
   let unread: Buffer = Buffer.alloc(0);
   let batch: Buffer[] = [];
-  let started = false;
+  let hasStarted = false;
   const stream = new Duplex({
     read() {},
     write(chunk: Buffer, _encoding, done) {
       unread = unread.length > 0 ? Buffer.concat([unread, chunk]) : chunk;
-      if (!started) {
+      if (!hasStarted) {
         if (unread.length < 8 || unread.length < unread.readInt32BE(0)) return done();
         unread = unread.subarray(unread.readInt32BE(0));
-        started = true;
+        hasStarted = true;
         stream.push(greeting);
       }
       let end = 0;

@@ -6,7 +6,7 @@ export interface Condition {
   /** Such as 160004. */
   readonly serverVersion: number;
   /** Of pgvector, where it is installed in this database; `available` where it only could be. */
-  readonly vector: { readonly version: string; readonly installed: boolean } | undefined;
+  readonly vector: { readonly version: string; readonly isInstalled: boolean } | undefined;
   /** Migrations of this program that the database lacks; all of them in a new one. */
   readonly pending: readonly string[];
   /** Migrations that this program does not know: those of a newer one, or of a restore that was not finished. */
@@ -14,12 +14,12 @@ export interface Condition {
 }
 
 export async function conditionOf({ sql }: Database): Promise<Condition> {
-  const [server] = await sql<{ version: number; known: boolean }[]>`
-    select current_setting('server_version_num')::int as version, to_regclass('migrations') is not null as known`;
-  const [vector] = await sql<{ version: string; installed: boolean }[]>`
-    select coalesce(installed_version, default_version) as version, installed_version is not null as installed
+  const [server] = await sql<{ version: number; isKnown: boolean }[]>`
+    select current_setting('server_version_num')::int as version, to_regclass('migrations') is not null as "isKnown"`;
+  const [vector] = await sql<{ version: string; isInstalled: boolean }[]>`
+    select coalesce(installed_version, default_version) as version, installed_version is not null as "isInstalled"
     from pg_available_extensions where name = 'vector'`;
-  const applied = server?.known ? await sql<{ name: string }[]>`select name from migrations order by name` : [];
+  const applied = server?.isKnown ? await sql<{ name: string }[]>`select name from migrations order by name` : [];
   const names = applied.map(({ name }) => name);
   const files = await migrationFiles();
   return {

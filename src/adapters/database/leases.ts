@@ -22,9 +22,9 @@ export interface Leases {
   /** Gives everything back; nothing may be under way any more. */
   stop(): Promise<void>;
   /** True if no other process lives on this database. */
-  readonly alone: boolean;
+  readonly isAlone: boolean;
   /** True while this process has renewed its leases in time, and no other has taken its name. */
-  readonly live: boolean;
+  readonly isLive: boolean;
   /** Tells if this process works on the room or agent now. Ask before each single action. */
   holds(key: string): boolean;
   /** Proof for the statement that takes work; undefined if there is no other process. */
@@ -49,8 +49,8 @@ export interface Leases {
 /** Leases of the only process. */
 const everything: Omit<Leases, "session" | "start"> = {
   stop: async () => {},
-  alone: true,
-  live: true,
+  isAlone: true,
+  isLive: true,
   holds: () => true,
   proof: () => undefined,
   mine: (_work, keys) => keys,
@@ -103,7 +103,7 @@ class SharedLeases implements Leases {
   #trustedUntil = 0;
   #lookedAt = 0;
   #others = 0;
-  #replaced = false;
+  #isReplaced = false;
   #running: Promise<void> | undefined;
   #wake = Promise.withResolvers<void>();
 
@@ -114,12 +114,12 @@ class SharedLeases implements Leases {
     parts.notifier.on("shards", () => this.#wake.resolve());
   }
 
-  get alone(): boolean {
+  get isAlone(): boolean {
     return this.#others === 0;
   }
 
-  get live(): boolean {
-    return !this.#replaced && this.#parts.clock.monotonic() < this.#trustedUntil;
+  get isLive(): boolean {
+    return !this.#isReplaced && this.#parts.clock.monotonic() < this.#trustedUntil;
   }
 
   holds(key: string): boolean {
@@ -195,7 +195,7 @@ class SharedLeases implements Leases {
     const { clock, notifier } = this.#parts;
     const asked = clock.monotonic();
     const leaving = this.#leaving;
-    const { held, others, replaced } = await withinPatience(this.#shards.renew(leaving), answerWithinMs);
+    const { held, others, isReplaced } = await withinPatience(this.#shards.renew(leaving), answerWithinMs);
     // Work that came while no lease was certain was passed by. Look for all of it now, as if every shard had just been
     // gained.
     const before = clock.monotonic() < this.#trustedUntil ? this.#held : new Set<number>();
@@ -204,20 +204,20 @@ class SharedLeases implements Leases {
     this.#held = new Set(held.slice(0, fair));
     this.#leaving = held.slice(fair);
     this.#trustedUntil = asked + trustMs;
-    this.#report(before.size, others, replaced);
-    const gained = [...this.#held].some((shard) => !before.has(shard));
-    const changed = gained || others !== this.#others;
+    this.#report(before.size, others, isReplaced);
+    const hasGained = [...this.#held].some((shard) => !before.has(shard));
+    const hasChanged = hasGained || others !== this.#others;
     this.#others = others;
-    this.#replaced = replaced;
-    if (gained) for (const look of this.#gains) look();
-    if (!changed && (this.alone || asked - this.#lookedAt < lookEveryMs)) return;
+    this.#isReplaced = isReplaced;
+    if (hasGained) for (const look of this.#gains) look();
+    if (!hasChanged && (this.isAlone || asked - this.#lookedAt < lookEveryMs)) return;
     this.#lookedAt = asked;
     for (const look of this.#looks) look();
   }
 
-  #report(before: number, others: number, replaced: boolean): void {
+  #report(before: number, others: number, isReplaced: boolean): void {
     const { log, name } = this.#parts;
-    if (replaced && !this.#replaced)
+    if (isReplaced && !this.#isReplaced)
       log.error(
         `another process has started as "${name}": give each its own bridge.instance; this one works on no room`,
       );

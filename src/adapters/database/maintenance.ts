@@ -58,9 +58,9 @@ export class Care {
     }
   }
 
-  async #pass(vacuum: boolean): Promise<void> {
+  async #pass(vacuums: boolean): Promise<void> {
     await this.#database.run((sql) => sql`checkpoint`);
-    if (vacuum) await this.#database.run((sql) => sql`vacuum analyze`);
+    if (vacuums) await this.#database.run((sql) => sql`vacuum analyze`);
     const { location } = this.#database;
     if (!("dir" in location)) return;
     const last = newestDump(location.dir);

@@ -29,11 +29,11 @@ export async function migrate({ sql }: Database, files?: readonly string[]): Pro
     if (done.has(name)) continue;
     const text = await readFile(new URL(name, folder), "utf8");
     // The insert comes first: a process that lost the race waits for the other there, and fails before it touches anything.
-    const mine = await sql
+    const isMine = await sql
       .unsafe(`insert into migrations (name) values ('${name}');\n${text}`)
       .simple()
       .then(() => true, unlessRaced);
-    if (mine) applied.push(name);
+    if (isMine) applied.push(name);
   }
   return applied;
 }

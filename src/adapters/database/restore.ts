@@ -34,7 +34,8 @@ export async function restore(database: Database, file: string): Promise<DumpEnd
   await sql`insert into migrations (name) values (${unfinishedRestore}) on conflict do nothing`;
   await migrate(database, header.migrations);
   // Rows that migrations put in are in the dump, too.
-  if (header.tables.length > 0) await sql.unsafe(`truncate ${header.tables.map((name) => `"${name}"`).join(", ")}`);
+  if (header.tables.length > 0)
+    await sql.unsafe(`truncate ${header.tables.map((name) => `"${name}"`).join(", ")} cascade`);
   let some: string[] = [];
   let table = "";
   let chars = 0;

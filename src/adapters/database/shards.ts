@@ -16,7 +16,7 @@ interface Renewed {
   /** Other processes that live. */
   readonly others: number;
   /** Another process has started under our name. */
-  readonly replaced: boolean;
+  readonly isReplaced: boolean;
 }
 
 /** Proof that a session held a shard a moment ago: a statement is carried out only if it still does. */
@@ -36,6 +36,10 @@ const newLease = (sql: Sql) => sql`now() + make_interval(secs => ${leaseMs / 100
 /** Part of a statement: whether a process lives whose session is in this column. */
 export const sessionLives = (sql: Sql, column: string) =>
   sql`exists (select 1 from processes where session = ${sql(column)} and ${isLive(sql)})`;
+
+/** Part of a statement: whether the time in this column was before this session, which lives, was started. */
+export const isBeforeStart = (sql: Sql, column: string, session: string) =>
+  sql`coalesce(${sql(column)} < (select started_at from processes where session = ${session}), false)`;
 
 /** Part of a statement: whether the session holds the shard still. */
 export const isStillHeld = (sql: Sql, { shard, session }: Proof) =>
@@ -98,7 +102,7 @@ export class Shards {
         delete from processes where name <> ${name} and until < now() - interval '1 day'
       )
       select coalesce((select jsonb_agg(shard order by shard) from (table kept union all table taken) h), '[]') as held,
-        (select count from others) as others, not exists (select 1 from alive) as replaced`;
+        (select count from others) as others, not exists (select 1 from alive) as "isReplaced"`;
     if (!row) throw new Error("a query without a table gave no row");
     return row;
   }

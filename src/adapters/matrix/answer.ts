@@ -32,7 +32,7 @@ export class HomeserverError extends Error {
   }
 
   /** Nobody answered, or whatever stands before the homeserver: its own 502, by which it tells of others, has a code. */
-  get away(): boolean {
+  get isAway(): boolean {
     return this.status === 0 || (this.status >= 502 && this.errcode === "");
   }
 
@@ -41,7 +41,7 @@ export class HomeserverError extends Error {
    * may answer 404, and knows no errcode; what is too large for it stays so. `M_UNRECOGNIZED` says that whoever was
    * asked does not know the address: a process of the homeserver to which a proxy passes it by mistake, or for now.
    */
-  get final(): boolean {
+  get isFinal(): boolean {
     if (this.status < 400 || this.status >= 500 || mayChange.has(this.status)) return false;
     if (this.errcode === "M_UNRECOGNIZED") return false;
     return this.errcode !== "" || this.status === 413;

@@ -140,10 +140,10 @@ class DurableAppService extends AppService {
     this.#server = server;
     return new Promise((resolve, reject) => {
       server.once("error", (error) => {
-        const taken = "code" in error && error.code === "EADDRINUSE";
+        const isTaken = "code" in error && error.code === "EADDRINUSE";
         reject(
           new UserError(
-            taken
+            isTaken
               ? `bridge.port: ${host}:${port} is used by another program. Stop it, or choose another port.`
               : `bridge.host: nobody can listen on ${host}:${port} here (${messageOf(error)}). Choose an address of this ` +
                   "machine, such as 127.0.0.1 or 0.0.0.0, and a port above 1023.",

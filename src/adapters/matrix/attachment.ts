@@ -9,7 +9,7 @@ export interface Attachment {
   readonly keys: FileKeys | undefined;
   readonly name: string;
   /** The message's body says something of its own beside the name. */
-  readonly captioned: boolean;
+  readonly isCaptioned: boolean;
 }
 
 const carriers: ReadonlySet<unknown> = new Set(["m.image", "m.file", "m.audio", "m.video"]);
@@ -30,11 +30,11 @@ export const readAttachment = (event: { readonly type: string; readonly content:
   const { body, file, filename } = content;
   const keys = isObject(file) ? file : undefined;
   const { url } = keys ?? content;
-  const named = typeof filename === "string" && filename !== "";
+  const isNamed = typeof filename === "string" && filename !== "";
   return {
     url: typeof url === "string" && splitMxc(url) ? url : undefined,
     keys,
-    name: named ? filename : body,
-    captioned: named && filename !== body,
+    name: isNamed ? filename : body,
+    isCaptioned: isNamed && filename !== body,
   };
 };

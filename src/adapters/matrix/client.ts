@@ -19,6 +19,8 @@ type Json = Record<string, unknown>;
 type Query = Record<string, string | number | undefined>;
 type Method = "DELETE" | "GET" | "POST" | "PUT";
 
+type PageOfPast = { readonly from?: string | undefined; readonly limit: number; readonly types?: readonly string[] };
+
 /** Parts that a request may have. */
 interface RequestParts {
   /** Without a sender, the application service's own user asks: the bot. */
@@ -96,7 +98,7 @@ export class MatrixClient {
     } catch (thrown) {
       const error = new HomeserverError(`${method} ${path}`, thrown);
       this.onAnswered(error.status);
-      if (error.away) this.onUnreachable();
+      if (error.isAway) this.onUnreachable();
       throw error;
     }
   }
@@ -128,9 +130,9 @@ export class MatrixClient {
     await this.request("POST", `${v3}/rooms/${enc(roomId)}/kick`, { as, body: { user_id: userId, reason } });
   }
 
-  /** Ends the user for good: it leaves its rooms, and its id cannot be used again. `erase` hides its messages. */
-  async deactivate(userId: UserId, erase: boolean): Promise<void> {
-    await this.request("POST", `${v3}/account/deactivate`, { as: { userId }, body: { erase } });
+  /** Ends the user for good: it leaves its rooms, and its id cannot be used again. `erases` hides its messages. */
+  async deactivate(userId: UserId, erases: boolean): Promise<void> {
+    await this.request("POST", `${v3}/account/deactivate`, { as: { userId }, body: { erase: erases } });
   }
 
   async setTyping(as: Sender, roomId: RoomId, timeoutMs: number): Promise<void> {
@@ -155,7 +157,7 @@ export class MatrixClient {
       await this.request("GET", `${v3}/rooms/${enc(roomId)}/state/${enc(type)}/`, { as });
       return true;
     } catch (error) {
-      if (error instanceof HomeserverError && (error.status === 404 || error.status === 403) && error.final)
+      if (error instanceof HomeserverError && (error.status === 404 || error.status === 403) && error.isFinal)
         return false;
       throw error;
     }
@@ -166,15 +168,15 @@ export class MatrixClient {
     return this.request("GET", `${v3}/rooms/${enc(roomId)}/state/m.room.power_levels`, { as });
   }
 
-  /** A page of a room's timeline towards the past, newest first; without `from`, from its end. */
+  /** A page of a room's timeline towards the past, newest first; without `from`, from its end; `types`: only such events. */
   async messagesBefore(
     as: Sender,
     roomId: RoomId,
-    from: string | undefined,
-    limit: number,
+    { from, limit, types }: PageOfPast,
   ): Promise<{ events: unknown[]; next: string | undefined }> {
     const path = `${v3}/rooms/${enc(roomId)}/messages`;
-    const page = await this.request("GET", path, { as, query: { dir: "b", from, limit } });
+    const filter = types && JSON.stringify({ types });
+    const page = await this.request("GET", path, { as, query: { dir: "b", from, limit, filter } });
     return {
       events: listIn(page, "chunk", path),
       next: typeof page.end === "string" ? page.end : undefined,

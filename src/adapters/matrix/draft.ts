@@ -22,13 +22,17 @@ const beginningOf = (text: string): string => (text.length > charsMost ? `${text
  * @param key unique for the draft, by which it is known again in the homeserver's echo
  */
 export const draftContent = (text: string, thread: ThreadPlace | undefined, key: string) => ({
-  ...messageContent({ markdown: beginningOf(text), thread, notice: true, key }),
+  ...messageContent({ markdown: beginningOf(text), thread, isNotice: true, key }),
   ...mark,
 });
 
 /** The draft `root` says this from now on. */
 export const draftEdit = (root: EventId, text: string): Record<string, unknown> => {
-  const { "org.clevernet.key": _, ...content } = messageContent({ markdown: beginningOf(text), notice: true, key: "" });
+  const { "org.clevernet.key": _, ...content } = messageContent({
+    markdown: beginningOf(text),
+    isNotice: true,
+    key: "",
+  });
   return { ...withTarget(asEdit(content), root), ...mark };
 };
 

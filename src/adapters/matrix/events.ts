@@ -20,9 +20,9 @@ export interface ClientEvent {
 }
 
 type EventReading =
-  | { readonly ok: true; readonly event: ClientEvent }
+  | { readonly isValid: true; readonly event: ClientEvent }
   /** `remains`: of a message, an event that tells that it came, and to whom it was said. */
-  | { readonly ok: false; readonly reason: string; readonly remains?: ClientEvent };
+  | { readonly isValid: false; readonly reason: string; readonly remains?: ClientEvent };
 
 /** Limits of the specification, in bytes. */
 const idBytesMax = 255;
@@ -60,14 +60,14 @@ export const readEvent = (value: unknown): EventReading => {
     ...(isId(redacts, "$") && { redacts: redacts as EventId }),
   });
   const reason = unstorable(content);
-  if (reason === undefined) return { ok: true, event: event(content) };
+  if (reason === undefined) return { isValid: true, event: event(content) };
   const { membership } = content;
-  if (type === "m.room.member" && isShort(membership)) return { ok: true, event: event({ membership }) };
+  if (type === "m.room.member" && isShort(membership)) return { isValid: true, event: event({ membership }) };
   const isMessage = type === "m.room.message" && state_key === undefined;
   return { ...misfit(`content ${reason}`), ...(isMessage && { remains: event(remainsOf(content)) }) };
 };
 
-const misfit = (reason: string) => ({ ok: false, reason }) as const;
+const misfit = (reason: string) => ({ isValid: false, reason }) as const;
 
 /** By which programs know what remains of a message that cannot be stored. */
 const unreadable = "org.clevernet.unreadable";

@@ -6,10 +6,10 @@ const renderedMax = 16_000;
 /**
  * Tells if a formatted message says something else than its plain text. Layout, links, punctuation and the markers of
  * Markdown make no difference; words that only one of them has do, be they hidden by styles or not.
- * @param reply leaves out the quotation of the message replied to
+ * @param isReply leaves out the quotation of the message replied to
  */
-export const saysSomethingElse = (formatted: string, body: string, reply: boolean): boolean => {
-  const said = wordsOf(textOfHtml(formatted, reply));
+export const saysSomethingElse = (formatted: string, body: string, isReply: boolean): boolean => {
+  const said = wordsOf(textOfHtml(formatted, isReply));
   if (said === wordsOf(body)) return false;
   return body.length > renderedMax || said !== wordsOf(textOfHtml(renderMarkdown(body), false));
 };

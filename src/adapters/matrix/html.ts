@@ -32,13 +32,13 @@ export const renderMarkdown = (text: string): string => renderTokens(markdownIt.
 
 /**
  * The text of HTML. Pictures are their alternative text; scripts and styles are shown nowhere and say nothing.
- * @param withoutReply leaves out the quotation of the message replied to
+ * @param dropsReply leaves out the quotation of the message replied to
  */
-export const textOfHtml = (html: string, withoutReply: boolean): string =>
+export const textOfHtml = (html: string, dropsReply: boolean): string =>
   sanitizeHtml(html, {
     allowedTags: ["img"],
     allowedAttributes: { img: ["alt"] },
-    nonTextTags: ["script", "style", ...(withoutReply ? ["mx-reply"] : [])],
+    nonTextTags: ["script", "style", ...(dropsReply ? ["mx-reply"] : [])],
   })
     .replaceAll(/<img(?: alt="([^"]*)")? \/>/g, "$1")
     .replaceAll(/&(amp|lt|gt|quot);/g, (_, name: string) => entities[name] ?? "");

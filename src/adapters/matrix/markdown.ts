@@ -18,12 +18,12 @@ interface MatrixText {
 export const toMatrixText = (text: string, members: readonly UserId[] = []): MatrixText => {
   const body = sendable(text);
   const tokens = markdownIt.parse(body, {});
-  const plain = tokens.every((token) => /^paragraph_|^inline$/.test(token.type) && isPlain(token));
+  const isAllPlain = tokens.every((token) => /^paragraph_|^inline$/.test(token.type) && isPlain(token));
   const mentions = mentionsIn(tokens, members);
-  if (plain) return { body, mentions };
+  if (isAllPlain) return { body, mentions };
   const html = renderTokens(tokens);
-  const onlyParagraph = tokens.length === 3 && tokens[0]?.type === "paragraph_open";
-  const formatted = onlyParagraph ? html.replace(/^<p>/, "").replace(/<\/p>$/, "") : html;
+  const isOnlyParagraph = tokens.length === 3 && tokens[0]?.type === "paragraph_open";
+  const formatted = isOnlyParagraph ? html.replace(/^<p>/, "").replace(/<\/p>$/, "") : html;
   return { body, formatted, mentions };
 };
 
@@ -74,7 +74,7 @@ interface MessageDraft {
   /** People who may be mentioned. */
   readonly members?: readonly UserId[];
   /** m.notice: asks for no attention, and wakes no bot. */
-  readonly notice?: boolean;
+  readonly isNotice?: boolean;
   /** Unique for what is said, by which it is known again in the homeserver's echo. */
   readonly key: string;
 }
@@ -83,10 +83,10 @@ interface MessageDraft {
 const contentBytesMax = 60_000;
 
 /** Content of an m.room.message, complete: it is sent as it is. It mentions nobody by accident. */
-export const messageContent = ({ markdown, thread, replyTo, members, notice, key }: MessageDraft) => {
+export const messageContent = ({ markdown, thread, replyTo, members, isNotice, key }: MessageDraft) => {
   const { body, formatted, mentions } = toMatrixText(markdown, members);
   const plain = {
-    msgtype: notice ? "m.notice" : "m.text",
+    msgtype: isNotice ? "m.notice" : "m.text",
     body,
     "m.mentions": mentions.length > 0 ? { user_ids: [...mentions] } : {},
     ...relationTo(thread, replyTo),

@@ -11,7 +11,7 @@ export interface Message {
   /** The formatted text, which most people see instead, says something else. */
   readonly formattedDiffers: boolean;
   /** undefined: the client does not know mentions, so that names in the text count. */
-  readonly mentions: { readonly userIds: readonly UserId[]; readonly room: boolean } | undefined;
+  readonly mentions: { readonly userIds: readonly UserId[]; readonly includesRoom: boolean } | undefined;
   readonly threadId: EventId | undefined;
   readonly replyTo: EventId | undefined;
   /** An edit of this message: everything above is its new content. */
@@ -54,15 +54,15 @@ export const editTarget = ({ type, content }: { readonly type: string; readonly 
 const isText = (content: unknown): content is { msgtype: string; body: string } & Record<string, unknown> =>
   isObject(content) && typeof content.msgtype === "string" && typeof content.body === "string";
 
-const readText = (content: unknown, reply: boolean) => {
+const readText = (content: unknown, isReply: boolean) => {
   if (!isText(content)) return undefined;
   const { msgtype, body, format, formatted_body: formatted } = content;
-  const text = reply ? withoutQuotation(body) : body;
+  const text = isReply ? withoutQuotation(body) : body;
   const hasFormatted = format === "org.matrix.custom.html" && typeof formatted === "string";
   return {
     msgtype,
     body: text,
-    formattedDiffers: hasFormatted && saysSomethingElse(formatted, text, reply),
+    formattedDiffers: hasFormatted && saysSomethingElse(formatted, text, isReply),
     mentions: mentionsOf(content["m.mentions"]),
   };
 };
@@ -74,7 +74,7 @@ const mentionsOf = (value: unknown): Message["mentions"] => {
   if (!isObject(value)) return undefined;
   const listed: unknown[] = Array.isArray(value.user_ids) ? value.user_ids : [];
   const userIds = listed.filter((id) => typeof id === "string").filter(isUserId);
-  return { userIds: [...new Set(userIds)].slice(0, mentionsMax), room: value.room === true };
+  return { userIds: [...new Set(userIds)].slice(0, mentionsMax), includesRoom: value.room === true };
 };
 
 const eventIdOf = (value: unknown): EventId | undefined =>

@@ -18,8 +18,8 @@ export async function waitForHomeserver(
   alive: () => Promise<boolean>,
   { clock, log, aborted }: Waiting,
 ): Promise<void> {
-  for (let said = false; !(await alive()); said = true) {
-    if (!said) log.warn(`the homeserver does not answer at ${url}; waiting for it`);
+  for (let hasSaid = false; !(await alive()); hasSaid = true) {
+    if (!hasSaid) log.warn(`the homeserver does not answer at ${url}; waiting for it`);
     await clock.sleep(pauseMs, aborted);
   }
 }
@@ -34,7 +34,7 @@ export async function untilAnswered<Result>(
       return await ask();
     } catch (error) {
       if (!(error instanceof HomeserverError)) throw error;
-      if (error.final || error.status === 401) {
+      if (error.isFinal || error.status === 401) {
         throw new UserError(
           `The homeserver refuses us (${error.message}). It must have the same registration.yaml, named in its ` +
             "app_service_config_files, and must have been restarted since that file was changed.",

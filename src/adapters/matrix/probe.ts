@@ -62,9 +62,9 @@ export class HomeserverProbe {
     return this.#ask("POST", "/_matrix/client/v3/keys/query", true, content);
   }
 
-  async #ask(method: "GET" | "POST", path: string, withToken = true, content = {}): Promise<ProbeAnswer> {
+  async #ask(method: "GET" | "POST", path: string, hasToken = true, content = {}): Promise<ProbeAnswer> {
     try {
-      const headers = withToken && this.#token !== undefined ? { authorization: `Bearer ${this.#token}` } : {};
+      const headers = hasToken && this.#token !== undefined ? { authorization: `Bearer ${this.#token}` } : {};
       const init = { method, headers, ...(method === "POST" && { body: JSON.stringify(content) }) };
       const response = await fetchWithin(this.#url + path, init, limits);
       const json: unknown = await response.json().catch(() => undefined);
@@ -111,13 +111,13 @@ export interface PingListener {
 /** @throws the system's error, such as EADDRINUSE */
 export const listenForPing = (host: string, port: number, token: string): Promise<PingListener> => {
   const ids: (string | undefined)[] = [];
-  let refused = false;
+  let isRefused = false;
   const server = http.createServer(async (request, response) => {
     const isPing = request.method === "POST" && request.url?.startsWith("/_matrix/app/v1/ping");
     const agrees = request.headers.authorization === `Bearer ${token}`;
     const body = isPing && agrees ? await text(request).catch(() => "") : "";
     if (isPing && agrees) ids.push(pingId(body));
-    else if (isPing) refused = true;
+    else if (isPing) isRefused = true;
     response.writeHead(isPing ? (agrees ? 200 : 403) : 503, { "content-type": "application/json" }).end("{}");
   });
   return new Promise((resolve, reject) => {
@@ -126,7 +126,7 @@ export const listenForPing = (host: string, port: number, token: string): Promis
       resolve({
         // A homeserver that leaves out the id has passed on the one that it was asked for.
         heard: (id) =>
-          ids.includes(id) || ids.includes(undefined) ? "our token" : refused ? "another token" : "nothing",
+          ids.includes(id) || ids.includes(undefined) ? "our token" : isRefused ? "another token" : "nothing",
         hasHeardOthers: (id) => ids.some((other) => other !== undefined && other !== id && !isPingOfCheck(other)),
         close: () =>
           new Promise((closed) => {

@@ -9,7 +9,7 @@ export interface Member {
   readonly membership: Membership;
   readonly displayName: string | undefined;
   /** An invite to a direct chat. */
-  readonly direct: boolean;
+  readonly isDirect: boolean;
   readonly reason: string | undefined;
 }
 
@@ -21,7 +21,7 @@ export const readMember = (content: unknown): Member | undefined => {
     membership && {
       membership,
       displayName: textOf(content.displayname),
-      direct: content.is_direct === true,
+      isDirect: content.is_direct === true,
       reason: textOf(content.reason),
     }
   );

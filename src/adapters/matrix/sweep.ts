@@ -14,7 +14,7 @@ export interface SweptRoom {
 interface SweptInvite {
   readonly roomId: RoomId;
   readonly inviter: UserId | undefined;
-  readonly direct: boolean;
+  readonly isDirect: boolean;
 }
 
 export interface Swept {
@@ -45,16 +45,16 @@ const stateTypes = [
  * Never equal to another: Synapse gives the answer of a request once more to whoever repeats it within two minutes, as
  * the next start does after a sweep that was not finished.
  */
-const filter = (first: boolean) => ({
+const filter = (isFirst: boolean) => ({
   presence: { types: [] },
   account_data: { types: [] },
   room: {
     not_rooms: [`!${secret(8)}:no.such.room`],
     ephemeral: { types: [] },
     account_data: { types: [] },
-    include_leave: !first,
-    state: first ? { types: ["m.room.member"], lazy_load_members: true } : { types: stateTypes },
-    timeline: { limit: first ? 1 : 50 },
+    include_leave: !isFirst,
+    state: isFirst ? { types: ["m.room.member"], lazy_load_members: true } : { types: stateTypes },
+    timeline: { limit: isFirst ? 1 : 50 },
   },
 });
 
@@ -154,7 +154,7 @@ const isJoin = (event: Record<string, unknown>, userId: UserId): boolean =>
 
 /** Reads nothing for a user who was banned, or is invited again: they may not read what they saw. */
 function nothingIfRefused(error: unknown): Record<string, unknown> {
-  if (error instanceof HomeserverError && error.final) return {};
+  if (error instanceof HomeserverError && error.isFinal) return {};
   throw error;
 }
 
@@ -167,7 +167,7 @@ function readInvite(userId: UserId, roomId: RoomId, value: unknown): SweptInvite
   return {
     roomId,
     inviter: typeof inviter === "string" ? (inviter as UserId) : undefined,
-    direct: record(invite?.content).is_direct === true,
+    isDirect: record(invite?.content).is_direct === true,
   };
 }
 

@@ -2,7 +2,10 @@ import net from "node:net";
 import type { Clock } from "../../base/lib/clock.ts";
 import type { MatrixClient } from "./client.ts";
 
-const askEveryMs = 5_000;
+/** A homeserver behind a proxy that is back within this time may have been away unnoticed. */
+const askEveryMs = 2_000;
+/** This process was frozen, or its machine slept, if more time passes between two questions. */
+const frozenAfterMs = 3 * askEveryMs;
 
 export interface WatchEars {
   /** Called once before each `onBack`. */
@@ -10,20 +13,23 @@ export interface WatchEars {
   readonly onBack: () => void;
 }
 
+type WatchedClient = Pick<MatrixClient, "isAlive" | "onUnreachable">;
+
 /**
  * Notices that the homeserver went away and came back: an idle connection to it ends when its process does, and any
- * request that found nobody tells as well.
+ * request that found nobody tells as well. A process that was frozen has heard of nothing meanwhile: to it the homeserver
+ * was away.
  */
 export class HomeserverWatch {
-  readonly #client: MatrixClient;
+  readonly #client: WatchedClient;
   readonly #clock: Clock;
   readonly #address: { host: string; port: number };
   readonly #ears: WatchEars;
   readonly #stopped = new AbortController();
   #socket: net.Socket | undefined;
-  #waiting = false;
+  #isWaiting = false;
 
-  constructor(client: MatrixClient, homeserverUrl: string, clock: Clock, ears: WatchEars) {
+  constructor(client: WatchedClient, homeserverUrl: string, clock: Clock, ears: WatchEars) {
     const url = new URL(homeserverUrl);
     this.#client = client;
     this.#clock = clock;
@@ -36,8 +42,8 @@ export class HomeserverWatch {
   }
 
   /** True if the homeserver answered when it was last asked, some seconds ago at most. */
-  get reachable(): boolean {
-    return !this.#waiting;
+  get isReachable(): boolean {
+    return !this.#isWaiting;
   }
 
   start(): void {
@@ -55,10 +61,11 @@ export class HomeserverWatch {
     });
     socket.once("error", () => {});
     socket.once("close", () => {
+      if (this.#socket !== socket) return;
       // Ending an idle connection is no news; that nobody listens any more is.
       if (wasUp)
         void this.#clock.sleep(200, this.#stopped.signal).then(
-          () => this.#listen(),
+          () => this.#socket === socket && this.#listen(),
           () => {},
         );
       else this.#noteGone();
@@ -72,18 +79,19 @@ export class HomeserverWatch {
   }
 
   #noteGone(): void {
-    if (this.#waiting || this.#stopped.signal.aborted) return;
-    this.#waiting = true;
+    if (this.#isWaiting || this.#stopped.signal.aborted) return;
+    this.#isWaiting = true;
     this.#ears.onGone();
     void this.#waitForReturn().catch(() => {});
   }
 
   async #waitForReturn(): Promise<void> {
     this.#socket?.destroy();
+    this.#socket = undefined;
     do {
       await this.#clock.sleep(500, this.#stopped.signal);
     } while (!(await this.#client.isAlive()));
-    this.#waiting = false;
+    this.#isWaiting = false;
     this.#ears.onBack();
     this.#listen();
   }
@@ -91,8 +99,10 @@ export class HomeserverWatch {
   /** Behind a reverse proxy the connection outlives the homeserver. */
   async #ask(): Promise<void> {
     for (;;) {
+      const before = this.#clock.now().getTime();
       await this.#clock.sleep(askEveryMs, this.#stopped.signal);
-      if (!(await this.#client.isAlive())) this.#noteGone();
+      const wasFrozen = this.#clock.now().getTime() - before > frozenAfterMs;
+      if (wasFrozen || !(await this.#client.isAlive())) this.#noteGone();
     }
   }
 }

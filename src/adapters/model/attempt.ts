@@ -71,7 +71,7 @@ export const attemptOnce = async (
   let forgetUsage: (() => void) | undefined;
   const throwIfInterrupted = () => {
     signal.throwIfAborted();
-    if (!builder.finished) silence.signal.throwIfAborted();
+    if (!builder.isFinished) silence.signal.throwIfAborted();
   };
   try {
     const response = await options.client.chat.completions
@@ -85,19 +85,19 @@ export const attemptOnce = async (
         if (beginning.length < 300) beginning += decoder.decode(bytes, { stream: true });
       }),
     );
-    let empty = true;
+    let isEmpty = true;
     const chunks = Stream.fromSSEResponse<unknown>(new Response(bytes), new AbortController(), options.client);
     for await (const chunk of chunks) {
-      empty = false;
+      isEmpty = false;
       builder.add(chunk);
       options.onArrival(builder);
-      if (builder.finished) forgetUsage ??= callAfter(usageMs, () => enough.abort());
+      if (builder.isFinished) forgetUsage ??= callAfter(usageMs, () => enough.abort());
     }
     throwIfInterrupted();
-    if (empty) throw new StreamError(`no event stream, but: ${beginning}`);
+    if (isEmpty) throw new StreamError(`no event stream, but: ${beginning}`);
   } catch (error) {
     throwIfInterrupted();
-    if (!builder.finished) throw error;
+    if (!builder.isFinished) throw error;
   } finally {
     silence.stop();
     forgetUsage?.();

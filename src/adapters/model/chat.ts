@@ -94,25 +94,25 @@ export const createChatModel = (options: ChatModelOptions): ChatModel => {
 
   const complete: ChatModel["complete"] = async (asked, signal, onArrival = () => {}) => {
     let request = refused.without(asked);
-    let showing =
+    let isShowing =
       !blind.has(request.model) &&
       request.messages.some((message) => message.role === "user" && (message.images ?? []).length > 0);
     let waitMs = 0;
     for (let attempt = 1; ; attempt += 1) {
       try {
         if (waitMs > 0) await clock.sleep(waitMs, signal);
-        const body = requestBody(request, hostname, { blind: !showing });
+        const body = requestBody(request, hostname, { isBlind: !isShowing });
         return await attemptOnce(body, { client, clock, idleTimeoutMs, onArrival }, signal);
       } catch (error) {
         signal.throwIfAborted();
         const failure = diagnose(error, clock.now());
         if (failure === undefined) throw error;
         const message = report(request.model, failure, attempt);
-        const refusal = showing ? refusalOfImages(failure) : undefined;
+        const refusal = isShowing ? refusalOfImages(failure) : undefined;
         if (refusal !== undefined) {
           log.warn({ model: request.model, host }, `${message} – asked again without images`);
           if (refusal === "never") blind.add(request.model);
-          showing = false;
+          isShowing = false;
           onRetry(request.model, failure.status);
           continue;
         }
@@ -126,7 +126,7 @@ export const createChatModel = (options: ChatModelOptions): ChatModel => {
           continue;
         }
         waitMs = failure.afterMs ?? backoffMs(attempt, random);
-        if (!failure.retry || attempt >= attempts || waitMs > longestWaitMs) throw new ModelError(message, failure);
+        if (!failure.mayRetry || attempt >= attempts || waitMs > longestWaitMs) throw new ModelError(message, failure);
         log.warn({ model: request.model, host, status: failure.status, attempt, waitMs }, message);
         onRetry(request.model, failure.status);
       }

@@ -98,7 +98,7 @@ export class CompletionBuilder {
   #usage: Usage | undefined;
 
   /** True if the model has said that it is done: only the usage can follow. Some servers give each chunk an empty reason. */
-  get finished(): boolean {
+  get isFinished(): boolean {
     return Boolean(this.#finishReason);
   }
 
@@ -188,8 +188,8 @@ export class CompletionBuilder {
     const index = delta.index ?? undefined;
     const id = delta.id || undefined;
     const name = delta.function?.name ?? "";
-    const whole = index === undefined && id === undefined && name !== "";
-    let call = whole
+    const isWholeCall = index === undefined && id === undefined && name !== "";
+    let call = isWholeCall
       ? undefined
       : this.#calls.findLast(
           (known) => (index === undefined || known.index === index) && (id === undefined || known.id === id),

@@ -29,7 +29,7 @@ export interface Failure {
   readonly kind: ModelErrorKind;
   readonly status: number | undefined;
   /** Another attempt may succeed. */
-  readonly retry: boolean;
+  readonly mayRetry: boolean;
   /** Time that the provider asked us to wait. */
   readonly afterMs: number | undefined;
   /** The provider's words, or the network's. */
@@ -67,19 +67,19 @@ export const diagnose = (thrown: unknown, now: Date): Failure | undefined => {
     const status = thrown.status ?? (Number(thrown.code) || undefined);
     const kind = kindOf(status, thrown.code);
     const afterMs = retryAfterMs(thrown.headers?.get("retry-after"), now);
-    return { kind, status, retry: kind === "unavailable", afterMs, words: wordsOf(thrown) };
+    return { kind, status, mayRetry: kind === "unavailable", afterMs, words: wordsOf(thrown) };
   }
   // fetch says "terminated" with the reset as its cause, the SDK a SyntaxError for broken JSON in the stream.
-  const network =
+  const isNetwork =
     thrown instanceof APIConnectionError ||
     thrown instanceof StreamError ||
     thrown instanceof OverLimit ||
     thrown instanceof SyntaxError ||
     (thrown instanceof TypeError && thrown.cause !== undefined);
-  if (!network) return undefined;
+  if (!isNetwork) return undefined;
   const cause = deepestCause(thrown);
   const code = "code" in cause && typeof cause.code === "string" ? cause.code : "no words";
   // An answer without an end would have none the next time, and has been paid for.
-  const retry = !(cause instanceof OverLimit);
-  return { kind: "unavailable", status: undefined, retry, afterMs: undefined, words: messageOf(cause) || code };
+  const mayRetry = !(cause instanceof OverLimit);
+  return { kind: "unavailable", status: undefined, mayRetry, afterMs: undefined, words: messageOf(cause) || code };
 };

@@ -14,9 +14,9 @@ type Part = OpenAI.ChatCompletionContentPartText | OpenAI.ChatCompletionContentP
 const text = (words: string): Part => ({ type: "text", text: words });
 
 /** The content of a message with images. A model that is blind is told what it does not see. */
-export const withImages = (content: string, images: readonly ShownImage[], blind: boolean): string | Part[] => {
+export const withImages = (content: string, images: readonly ShownImage[], isBlind: boolean): string | Part[] => {
   if (images.length === 0) return content;
-  if (blind) return [content, ...images.map(({ label }) => `${label} (an image, which you cannot see)`)].join("\n\n");
+  if (isBlind) return [content, ...images.map(({ label }) => `${label} (an image, which you cannot see)`)].join("\n\n");
   return [
     text(content),
     ...images.flatMap(({ label, contentType, base64 }): Part[] => [

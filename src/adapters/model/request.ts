@@ -32,9 +32,9 @@ const marksMax = 4;
 
 interface Wire {
   readonly model: string;
-  readonly marks: boolean;
+  readonly hasMarks: boolean;
   /** The model sees no images: it is told of them instead. */
-  readonly blind: boolean;
+  readonly isBlind: boolean;
 }
 
 /** Broken arguments were answered as such; servers refuse them in what they are sent. */
@@ -50,11 +50,14 @@ const argumentsOf = (call: ToolCall): string => {
 const messageOf = (message: ChatMessage, wire: Wire): OpenAI.ChatCompletionMessageParam => {
   switch (message.role) {
     case "system":
-      return { role: "system", content: wire.marks ? splitAtBorders(message.content, []) : message.content };
+      return { role: "system", content: wire.hasMarks ? splitAtBorders(message.content, []) : message.content };
     case "user": {
       const { content, images = [], borders = [] } = message;
-      if (images.length > 0) return { role: "user", content: withImages(content, images, wire.blind) };
-      return { role: "user", content: wire.marks && borders.length > 0 ? splitAtBorders(content, borders) : content };
+      if (images.length > 0) return { role: "user", content: withImages(content, images, wire.isBlind) };
+      return {
+        role: "user",
+        content: wire.hasMarks && borders.length > 0 ? splitAtBorders(content, borders) : content,
+      };
     }
     case "assistant": {
       const { content, model = wire.model, toolCalls, reasoningDetails } = message;
@@ -89,12 +92,12 @@ const splitAtBorders = (content: string, borders: readonly number[]): OpenAI.Cha
 
 /**
  * The body of the request. Optional fields are left out where they say nothing: some servers refuse them.
- * @param blind the model sees no images: it is told of them instead
+ * @param isBlind the model sees no images: it is told of them instead
  */
-export const requestBody = (request: ChatRequest, host: string, { blind = false } = {}): RequestBody => ({
+export const requestBody = (request: ChatRequest, host: string, { isBlind = false } = {}): RequestBody => ({
   model: request.model,
   messages: request.messages.map((message) =>
-    messageOf(message, { model: request.model, blind, marks: wantsMarks(host, request.model) }),
+    messageOf(message, { model: request.model, isBlind, hasMarks: wantsMarks(host, request.model) }),
   ),
   stream: true,
   stream_options: { include_usage: true },
@@ -104,7 +107,7 @@ export const requestBody = (request: ChatRequest, host: string, { blind = false 
       type: "function" as const,
       function: { name, description, parameters: { ...parameters } },
     })),
-    ...(!request.parallelToolCalls && { parallel_tool_calls: false }),
+    ...(!request.mayCallInParallel && { parallel_tool_calls: false }),
   }),
   ...fieldsOf(host, request.sessionId),
 });

@@ -9,14 +9,14 @@ export const splitThoughts = (content: string): { text: string; thought: string 
   const said: string[] = [];
   const thoughts: string[] = [];
   let start = 0;
-  let thinking = false;
+  let isThinking = false;
   for (const match of content.matchAll(tag)) {
-    const closing = match[1] === "/";
-    (thinking || closing ? thoughts : said).push(content.slice(start, match.index));
-    thinking = !closing;
+    const isClosing = match[1] === "/";
+    (isThinking || isClosing ? thoughts : said).push(content.slice(start, match.index));
+    isThinking = !isClosing;
     start = match.index + match[0].length;
   }
-  (thinking ? thoughts : said).push(content.slice(start));
+  (isThinking ? thoughts : said).push(content.slice(start));
   return { text: said.join("").trim(), thought: joinThoughts(thoughts) };
 };
 

@@ -9,7 +9,7 @@ export interface Usage {
   /** Charge that the provider reports; most report none. */
   readonly costUsd: number | undefined;
   /** The provider counted nothing: the figures are `estimateTokens` of what went over the wire. */
-  readonly estimated: boolean;
+  readonly isEstimated: boolean;
 }
 
 export interface ToolCall {
@@ -74,7 +74,7 @@ export interface ChatRequest extends ModelOptions {
   readonly model: string;
   readonly messages: readonly ChatMessage[];
   readonly tools: readonly ToolDefinition[];
-  readonly parallelToolCalls: boolean;
+  readonly mayCallInParallel: boolean;
   /** Equal for all calls of a conversation: providers keep their prompt cache by it. */
   readonly sessionId: string;
 }

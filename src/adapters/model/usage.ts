@@ -30,7 +30,7 @@ export const readUsage = (record: z.infer<typeof usageRecord>): Usage => ({
   cachedTokens: record.prompt_tokens_details?.cached_tokens ?? 0,
   completionTokens: record.completion_tokens,
   costUsd: record.cost ?? undefined,
-  estimated: false,
+  isEstimated: false,
 });
 
 export const estimateUsage = (prompt: string, completion: string): Usage => ({
@@ -38,5 +38,5 @@ export const estimateUsage = (prompt: string, completion: string): Usage => ({
   cachedTokens: 0,
   completionTokens: estimateTokens(completion),
   costUsd: undefined,
-  estimated: true,
+  isEstimated: true,
 });

@@ -47,11 +47,11 @@ export async function evaluate({ code, now, timeZone }: Computation): Promise<Co
   let printed = "";
   let written = 0;
   const until = threadCpu() + secondsMost * 1_000;
-  let late = false;
+  let isLate = false;
   const answer = (value: string | undefined, error?: string): Computed => ({
     printed: cutOutput(printed, written),
     value: value === undefined ? undefined : cutOutput(value),
-    error: late ? tooLong : error && cutOutput(error),
+    error: isLate ? tooLong : error && cutOutput(error),
   });
   try {
     const vm = await QuickJS.create({
@@ -59,8 +59,8 @@ export async function evaluate({ code, now, timeZone }: Computation): Promise<Co
       memoryLimit: megabytesMost * 1024 * 1024,
       maxStackSize: stackBytes,
       interruptHandler: () => {
-        late ||= threadCpu() > until;
-        return late;
+        isLate ||= threadCpu() > until;
+        return isLate;
       },
       // As `getTimezoneOffset` has it: minutes that the zone is behind UTC.
       timezoneOffset: (seconds: number) => -zone.offset(seconds * 1_000),

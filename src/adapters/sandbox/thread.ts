@@ -1,10 +1,9 @@
 import { Worker } from "node:worker_threads";
-import { afterIdling, callAfter, systemClock } from "../../base/lib/clock.ts";
+import { afterIdling, callAfter } from "../../base/lib/clock.ts";
 import { messageOf } from "../../base/lib/errors.ts";
+import { untilUsed } from "../../base/lib/thread-time.ts";
 import { type Computation, type Computed, secondsMost, tooLong } from "./evaluate.ts";
 
-/** Interval of looks at a program's processor time. No program can be interrupted from inside: it is ended from outside. */
-const lookEveryMs = 200;
 /** Time after which any program is ended, however little of a processor a busy machine had for it. */
 const patienceMs = 40_000;
 /** A thread that has nothing to do goes, and with it the memory that WebAssembly never gives back. */
@@ -29,11 +28,11 @@ export class InterpreterThread {
       resolve(failureOf(`it was stopped after ${patienceMs / 1_000} seconds: this machine has no time for it`)),
     );
     const over = new AbortController();
-    void untilUsed(worker, over.signal).then(() => resolve(failureOf(tooLong)));
+    void untilUsed(worker, secondsMost, over.signal).then(() => resolve(failureOf(tooLong)));
     const die = (error: unknown): void => resolve(failureOf(`the interpreter gave up: ${messageOf(error)}`));
-    let answered = false;
+    let hasAnswered = false;
     const answer = (computed: Computed): void => {
-      answered = true;
+      hasAnswered = true;
       resolve(computed);
     };
     signal.addEventListener("abort", giveUp);
@@ -48,7 +47,7 @@ export class InterpreterThread {
       signal.removeEventListener("abort", giveUp);
       worker.off("message", answer);
       worker.off("error", die);
-      if (!answered) this.#end();
+      if (!hasAnswered) this.#end();
       else this.#keep = afterIdling(idleMs, () => this.#end());
     }
   }
@@ -56,19 +55,6 @@ export class InterpreterThread {
   #end(): void {
     void this.#worker?.terminate();
     this.#worker = undefined;
-  }
-}
-
-/** Resolves when the worker has had as much of a processor as a computation may, or the signal is aborted. */
-async function untilUsed(worker: Worker, over: AbortSignal): Promise<void> {
-  let begun: number | undefined;
-  while (!over.aborted) {
-    // A worker that is not there yet has used nothing.
-    const usage = await worker.cpuUsage().catch(() => undefined);
-    const used = usage && (usage.user + usage.system) / 1_000_000;
-    begun ??= used;
-    if (used !== undefined && begun !== undefined && used - begun > secondsMost) return;
-    await systemClock.sleep(lookEveryMs, over).catch(() => {});
   }
 }
 

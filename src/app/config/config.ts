@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { z } from "zod";
+import type { SandboxSettings } from "../../adapters/sandbox/open-host.ts";
 import type { DemoEnvironment } from "../../base/lib/demo-environment.ts";
 import { messageOf, UserError } from "../../base/lib/errors.ts";
 import type { RoomId } from "../../base/lib/ids.ts";
@@ -10,8 +11,12 @@ import { problemsOf } from "../../base/lib/problems.ts";
 import { parseYaml } from "../../base/lib/yaml.ts";
 import type { ConfiguredModels } from "../../domain/agents/models.ts";
 import type { ConfiguredBudgets, Price } from "../../domain/budget/book.ts";
+import type { EmbeddingSettings } from "../../domain/memory/embeddings.ts";
 import type { Permissions } from "../../domain/rights/permissions.ts";
+import { embeddingSettings } from "./embeddings.ts";
+import { sandboxSettings } from "./sandbox.ts";
 import { type ConfiguredAgent, configSchema } from "./schema.ts";
+import { type WebSettings, webSettings } from "./web.ts";
 
 /** config.yaml with its defaults; paths are absolute, URLs without a slash at the end. */
 export interface Config {
@@ -30,12 +35,24 @@ export interface Config {
   readonly model: { readonly baseUrl: string; readonly apiKey: string | undefined; readonly name: string };
   /** By kind of task, for agents that choose none of a kind. */
   readonly models: ConfiguredModels["models"];
+  /** How memory is searched by meaning. */
+  readonly embeddings: EmbeddingSettings;
+  /** Where the computers of conversations run, and their limits. */
+  readonly sandbox: SandboxSettings;
+  /** How agents reach the web. */
+  readonly web: WebSettings;
   /** Limit for all files of an agent, a user or a room together. */
   readonly files: { readonly quotaMegabytes: number };
   /** The largest file that is taken from a room. */
   readonly media: { readonly maxMegabytes: number };
   /** Devices of agents that this process has open at most. */
   readonly encryption: { readonly maxOpenDevices: number };
+  /** `history…`: how much is read of what was said in a room before an agent came. */
+  readonly memory: {
+    readonly ranking: "product" | "seed";
+    readonly historyMessages: number;
+    readonly historyDays: number;
+  };
   readonly permissions: Permissions;
   readonly controlRoom: RoomId | undefined;
   /** Messages per minute that wake agents: of one person, and in one room. */
@@ -92,7 +109,7 @@ const readConfig = (path: string): Promise<string> =>
     );
   });
 
-const secrets = ["model.apiKey", "database.url"] as const;
+const secrets = ["model.apiKey", "embeddings.apiKey", "database.url", "web.search.apiKey"] as const;
 /** Values that are shown to nobody. */
 export const isSecret = (path: string): boolean => secrets.some((secret) => secret === path);
 
@@ -114,46 +131,67 @@ const expand = (value: unknown, env: Environment, problems: Map<string, string>,
 
 /** Replaces `…File` by the content of that file, without white space at its end. */
 const readSecrets = async (value: unknown, dir: string, problems: Map<string, string>): Promise<unknown> => {
-  if (!isObject(value)) return value;
-  const read: Record<string, unknown> = { ...value };
-  for (const secret of secrets) {
-    const [outer = "", key = ""] = secret.split(".");
-    const { [`${key}File`]: file, ...rest }: Record<string, unknown> = isObject(read[outer]) ? read[outer] : {};
-    if (file === undefined) continue;
-    read[outer] = rest;
-    if (rest[key] !== undefined) {
-      problems.set(secret, `${outer}: found both ${key} and ${key}File, expected one of them`);
-    } else if (typeof file !== "string") {
-      problems.set(secret, `${secret}File: expected the path of a file, relative to the configuration file`);
-    } else {
-      const path = resolve(dir, file);
-      try {
-        rest[key] = (await readFile(path, "utf8")).trimEnd();
-        if (rest[key] === "") problems.set(secret, `${secret}File: ${path} is empty: write the secret into it`);
-      } catch (error) {
-        problems.set(
-          secret,
-          `${secret}File: ${path} cannot be read (${messageOf(error)}): make this file, or name another`,
-        );
-      }
-    }
-  }
+  let read = value;
+  for (const secret of secrets) read = await readSecret(read, secret, { secret, dir, problems });
   return read;
+};
+
+interface SecretReading {
+  /** Path of the secret from the beginning of the configuration. */
+  readonly secret: string;
+  readonly dir: string;
+  readonly problems: Map<string, string>;
+}
+
+/** @param path way to the secret from the value on */
+const readSecret = async (value: unknown, path: string, reading: SecretReading): Promise<unknown> => {
+  if (!isObject(value)) return value;
+  const [key = "", ...below] = path.split(".");
+  if (below.length > 0)
+    return key in value ? { ...value, [key]: await readSecret(value[key], below.join("."), reading) } : value;
+  const { secret, dir, problems } = reading;
+  const { [`${key}File`]: file, ...rest }: Record<string, unknown> = value;
+  if (file === undefined) return value;
+  if (rest[key] !== undefined) {
+    const outer = secret.slice(0, -key.length - 1);
+    problems.set(secret, `${outer}: found both ${key} and ${key}File, expected one of them`);
+    return rest;
+  }
+  if (typeof file !== "string") {
+    problems.set(secret, `${secret}File: expected the path of a file, relative to the configuration file`);
+    return rest;
+  }
+  const place = resolve(dir, file);
+  try {
+    const text = (await readFile(place, "utf8")).trimEnd();
+    if (text === "") problems.set(secret, `${secret}File: ${place} is empty: write the secret into it`);
+    return { ...rest, [key]: text };
+  } catch (error) {
+    problems.set(
+      secret,
+      `${secret}File: ${place} cannot be read (${messageOf(error)}): make this file, or name another`,
+    );
+    return rest;
+  }
 };
 
 const configOf = (read: z.output<typeof configSchema>, file: string): Config => {
   const dir = dirname(file);
   const { dir: databaseDir, url: databaseUrl = "" } = read.database;
   const { bridge } = read;
-  const open = Object.values(read.permissions).some((level) => level !== "none");
+  const data = databaseDir === undefined ? undefined : resolve(dir, databaseDir);
+  const isOpen = Object.values(read.permissions).some((level) => level !== "none");
   return {
     ...read,
     file,
     bridge: { ...bridge, instance: bridge.instance ?? `${hostname()}:${bridge.port}` },
     registration: resolve(dir, read.registration),
-    database: databaseDir === undefined ? { url: databaseUrl } : { dir: resolve(dir, databaseDir) },
+    database: data === undefined ? { url: databaseUrl } : { dir: data },
     model: { ...read.model, apiKey: read.model.apiKey },
+    embeddings: embeddingSettings(read.embeddings, dir, data),
+    sandbox: sandboxSettings(read.sandbox),
+    web: webSettings(read.web),
     controlRoom: read.controlRoom,
-    warnings: open ? [] : ['permissions: nobody may do anything; let somebody in, such as "@you:example.org": admin'],
+    warnings: isOpen ? [] : ['permissions: nobody may do anything; let somebody in, such as "@you:example.org": admin'],
   };
 };

@@ -9,20 +9,13 @@ import {
   budgetLimit,
   refusedAgentFields,
   refuseMute,
-  text,
 } from "../../domain/agents/settings.ts";
 import { each } from "../../domain/budget/book.ts";
 import { isActor, levels } from "../../domain/rights/permissions.ts";
-
-const webUrl = (example: string) => {
-  const expected = `a URL such as ${example}`;
-  return z
-    .string(expected)
-    .refine((text) => /^https?:\/\//i.test(text) && URL.canParse(text), expected)
-    .transform((text) => text.replace(/\/+$/, ""));
-};
-
-const filled = (expected: string) => text(expected).min(1, expected);
+import { embeddingsSection } from "./embeddings.ts";
+import { sandboxSection } from "./sandbox.ts";
+import { apiKey, filled, webUrl } from "./values.ts";
+import { webSection } from "./web.ts";
 
 const serverName = "the name behind the colon in user ids, such as example.org";
 const userId = 'a full user id in quotes, such as "@you:example.org"';
@@ -37,16 +30,12 @@ const level = `one of ${levels.join(", ")}`;
 const agentName =
   "an agent's name of 1 to 200 characters a-z, 0-9 and . _ = + - (not dots alone: it names a folder, too)";
 
-/** True if a key can stand in a header. Servers repeat a key that cannot in their refusal. */
-export const isApiKey = (key: string): boolean => /^[\x21-\x7e]+$/.test(key);
-
-const apiKey = "a key of one line without spaces, apiKeyFile: PATH, or nothing where the model asks for none";
 const modelSection = section(
   {
     baseUrl: webUrl("https://openrouter.ai/api/v1")
       .default("https://openrouter.ai/api/v1")
       .describe("Address of the service."),
-    apiKey: z.string(apiKey).refine(isApiKey, apiKey).optional().describe("Key for the service, if it asks for one."),
+    apiKey: apiKey().optional().describe("Key for the service, if it asks for one."),
     name: filled("the name of a model, such as anthropic/claude-sonnet-4.5").describe(
       "Model of all agents that name none.",
     ),
@@ -77,6 +66,31 @@ const mediaSection = section({
     .max(16, fileMegabytes)
     .default(16)
     .describe("Largest file that is kept."),
+});
+
+const rankings = ["product", "seed"] as const;
+const pastMessages = "a whole number of messages from 0 to 10000";
+const pastDays = "a whole number of days, 1 or more";
+const memorySection = section({
+  historyMessages: z
+    .int(pastMessages)
+    .min(0, pastMessages)
+    .max(10_000, pastMessages)
+    .default(1_000)
+    .describe(
+      "Messages of a room from before an agent joined it that are read into its memory, as far as it may read them: in the background, 100 per second at most. The newest 50 are read in any case.",
+    ),
+  historyDays: z
+    .int(pastDays)
+    .min(1, pastDays)
+    .default(365)
+    .describe("Age, in days, of the oldest messages that are read into memory when an agent joins a room."),
+  ranking: z
+    .enum(rankings, `one of ${rankings.join(", ")}`)
+    .default("product")
+    .describe(
+      "Order of what is recalled. `product`: by how well it fits, and a little by its importance; `seed`: among the 20 that fit best, importance counts 30 %.",
+    ),
 });
 
 const devices = "a whole number of devices, 1 or more";
@@ -186,7 +200,23 @@ export const configKeys = {
     .describe(
       "Models of that service for kinds of tasks, and what is set of them, for all agents that choose none of a kind.",
     ),
+  embeddings: embeddingsSection
+    .prefault({})
+    .describe(
+      "How memory is searched by meaning, beside its words. Texts are compared as vectors, which a model makes of them.",
+    ),
+  sandbox: sandboxSection
+    .prefault({})
+    .describe(
+      "Computers of conversations: containers in which agents run commands, behind walls of their own. They need Podman, and an image that `clevernet sandbox build` makes; `clevernet check` looks at both.",
+    ),
+  web: webSection
+    .prefault({})
+    .describe(
+      "How agents open pages and search the web. Whatever they ask for, only public addresses are reached, on the ports 80 and 443.",
+    ),
   files: filesSection.prefault({}).describe("Files of agents, people and rooms."),
+  memory: memorySection.prefault({}).describe("What agents remember."),
   media: mediaSection.prefault({}).describe("Images, voice messages and other files that people send in rooms."),
   encryption: encryptionSection.prefault({}).describe("Encrypted rooms. They need no setting."),
   permissions: z

@@ -19,12 +19,12 @@ export async function* checkAccess({ config, found }: CheckSetting): AsyncGenera
     );
     return;
   }
-  const elsewhere = granted.every(([actor]) => {
+  const isElsewhere = granted.every(([actor]) => {
     const kind = actorKind(actor);
     if (kind === "server") return actor !== serverName;
     return kind === "user" && splitUserId(actor as UserId).server !== serverName;
   });
-  if (elsewhere) {
+  if (isElsewhere) {
     yield warning(
       "permissions",
       `nobody of ${serverName} is let in, only people of other servers.`,

@@ -92,8 +92,8 @@ async function* look(database: Database, setting: CheckSetting): AsyncGenerator<
 
 const vectorOf = ({ vector }: Condition, server: number): Finding => {
   const [major = 0, minor = 0] = (vector?.version ?? "").split(".").map(Number);
-  const recent = major > oldestVector[0] || (major === oldestVector[0] && minor >= oldestVector[1]);
-  if (vector && recent) return ok("pgvector", `${vector.version} is ${vector.installed ? "installed" : "there"}.`);
+  const isRecent = major > oldestVector[0] || (major === oldestVector[0] && minor >= oldestVector[1]);
+  if (vector && isRecent) return ok("pgvector", `${vector.version} is ${vector.isInstalled ? "installed" : "there"}.`);
   const says = vector ? `${vector.version} is too old for memory.` : "the server does not have it; memory needs it.";
   return warning(
     "pgvector",

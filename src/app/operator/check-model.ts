@@ -52,7 +52,7 @@ export async function* checkModels({ config, clock }: CheckSetting): AsyncGenera
           ...choice,
           messages: [{ role: "user", content: `Call the function ${tool.name} now, with ready set to true.` }],
           tools: [tool],
-          parallelToolCalls: true,
+          mayCallInParallel: true,
           sessionId: "check",
         },
         AbortSignal.timeout(patienceMs),

@@ -36,8 +36,8 @@ export async function* checkReach(setting: CheckSetting, probe: HomeserverProbe)
     const answer = await patientPing(probe, registration.id, id, clock);
     const heard = standIn?.heard(id);
     if (standIn?.hasHeardOthers(id)) yield warning("reach", "another bridge works with this registration.", twin);
-    const missed = !standIn && answer.status === 200 && (await askBridge(host, port, `pings/${id}`))?.heard === false;
-    if (missed) {
+    const isMissed = !standIn && answer.status === 200 && (await askBridge(host, port, `pings/${id}`))?.heard === false;
+    if (isMissed) {
       yield failed(
         "reach",
         `the homeserver reaches another bridge with this registration, which has another database than the one that runs on ${host}:${port}.`,

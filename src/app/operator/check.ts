@@ -5,9 +5,12 @@ import { messageOf, UserError } from "../../base/lib/errors.ts";
 import { type Config, loadConfig } from "../config/config.ts";
 import { checkAccess } from "./check-access.ts";
 import { checkDatabase } from "./check-database.ts";
+import { checkEmbeddings } from "./check-embeddings.ts";
 import { type CheckSetting, type Finding, failed, ok } from "./check-finding.ts";
 import { checkHomeserver } from "./check-homeserver.ts";
 import { checkModels } from "./check-model.ts";
+import { checkSandbox } from "./check-sandbox.ts";
+import { checkWeb } from "./check-web.ts";
 
 /** In the order in which an operator mends things. */
 const checks: readonly ((setting: CheckSetting) => AsyncIterable<Finding>)[] = [
@@ -15,6 +18,9 @@ const checks: readonly ((setting: CheckSetting) => AsyncIterable<Finding>)[] = [
   checkDatabase,
   checkAccess,
   checkModels,
+  checkEmbeddings,
+  checkSandbox,
+  checkWeb,
 ];
 
 /**

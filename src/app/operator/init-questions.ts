@@ -4,7 +4,7 @@ import { HomeserverProbe, listenForPing } from "../../adapters/matrix/probe.ts";
 import { probeModel } from "../../adapters/model/probe.ts";
 import { messageOf, UserError } from "../../base/lib/errors.ts";
 import { isUserId, splitUserId } from "../../base/lib/matrix-id.ts";
-import { isApiKey } from "../config/schema.ts";
+import { isApiKey } from "../config/values.ts";
 import type { InitOptions } from "./init.ts";
 import { listenAddress } from "./init.ts";
 
@@ -129,7 +129,7 @@ export interface Dialogue {
  * Asks for everything that no flag has said, and tests each answer at once. One that fails its test is kept when it
  * is given again.
  */
-export async function askOperator(given: Answers, { ask, tell }: Dialogue, test: boolean): Promise<Answers> {
+export async function askOperator(given: Answers, { ask, tell }: Dialogue, mayTest: boolean): Promise<Answers> {
   let answers = given;
   for (const question of questions.filter((each) => !each.given(given))) {
     let before: string | undefined;
@@ -138,7 +138,7 @@ export async function askOperator(given: Answers, { ask, tell }: Dialogue, test:
       const answer = (await ask(`${text}${fallback === undefined ? "" : ` [${fallback}]`}: `)).trim() || fallback || "";
       const tried = { ...answers, ...question.read(answer) };
       const mistake = question.mistake(tried);
-      const trouble = mistake ?? (test && answer !== before ? await question.trouble(tried) : undefined);
+      const trouble = mistake ?? (mayTest && answer !== before ? await question.trouble(tried) : undefined);
       if (trouble === undefined) {
         answers = tried;
         break;

@@ -138,6 +138,6 @@ const configText = async (options: InitOptions) => {
 /** On this machine alone where the homeserver is on it as well; otherwise on all of its addresses. */
 export const listenAddress = (url: string): { readonly host: string; readonly port: number } => {
   const { hostname, port } = URL.canParse(url) ? new URL(url) : new URL("http://127.0.0.1");
-  const local = /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
-  return { host: local ? "127.0.0.1" : "0.0.0.0", port: port === "" ? 9009 : Number(port) };
+  const isLocal = /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
+  return { host: isLocal ? "127.0.0.1" : "0.0.0.0", port: port === "" ? 9009 : Number(port) };
 };

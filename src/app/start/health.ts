@@ -32,8 +32,8 @@ export const health =
         homeserver: reachable(),
         sole: sole().mayWork,
       };
-      const ready = Object.values(state).every(Boolean);
-      response.status(ready ? 200 : 503).json({ ready, ...state });
+      const isReady = Object.values(state).every(Boolean);
+      response.status(isReady ? 200 : 503).json({ ready: isReady, ...state });
     });
     // `check` asks whether a ping that it has caused came to a process on this database.
     app.get("/health/pings/:id", async (request, response) => {

@@ -23,7 +23,7 @@ export function createMetrics(registry: Registry) {
 
   const waiting = gauge(
     "waiting",
-    "What is stored and not done: events to route, wakes to work on, messages to send, encrypted events without a key",
+    "What is stored and not done: events to route, wakes to work on, messages to send, encrypted events without a key, memories without vectors",
     "what",
   );
   const waitingAge = gauge("waiting_age_seconds", "How long the oldest of it has been waiting", "what");
@@ -79,6 +79,9 @@ export function createMetrics(registry: Registry) {
       open: (count: () => number) =>
         counted("devices_open", "Devices of agents that are in this process's memory", count),
     },
+    embedded: counter("memories_embedded", "Memories that got vectors, by which they are found by meaning"),
+    embedding: (isLoaded: () => boolean) =>
+      counted("embedding_model_loaded", "Whether the local embedding model is in memory", () => Number(isLoaded())),
     running: (count: () => number) => counted("turns_running", "Turns at work in this process", count),
     /** Takes the database's answer; undefined: it gives none. */
     backlog(found: Backlog | undefined): void {
@@ -86,7 +89,7 @@ export function createMetrics(registry: Registry) {
       waiting.reset();
       waitingAge.reset();
       if (!found) return;
-      for (const what of ["events", "wakes", "outbox", "sealed"] as const) {
+      for (const what of ["events", "wakes", "outbox", "sealed", "memories"] as const) {
         waiting.set({ what }, found[what]);
         waitingAge.set({ what }, found[`${what}Age`]);
       }

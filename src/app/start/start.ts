@@ -46,7 +46,7 @@ export async function startBridge(
     const notifier = await openNotifier(database, clock, log);
     stops.push(() => notifier.close());
 
-    let ready = false;
+    let isReady = false;
     const leases = openLeases({ database, notifier, name: config.bridge.instance, clock, log });
     const [applied, parts] = await Promise.all([
       migrate(database),
@@ -58,7 +58,7 @@ export async function startBridge(
         leases,
         log,
         clock,
-        ready: () => ready,
+        ready: () => isReady,
       }),
     ]);
     if (applied.length > 0) log.info({ applied }, "the database was migrated");
@@ -97,7 +97,7 @@ export async function startBridge(
 
     stops.push(() => leases.stop());
     await leases.start();
-    if (leases.alone) await directory.restart();
+    if (leases.isAlone) await directory.restart();
     await parts.controlRoom.adopt();
     stops.push(() => parts.guests.stop());
     parts.guests.start();
@@ -110,6 +110,7 @@ export async function startBridge(
     await parts.delivery.start();
     stops.push(() => parts.thoughts.stop());
     stops.push(() => parts.queue.stop());
+    for (const one of parts.background) stops.push(() => one.stop());
     stops.push(() => parts.runner.close(graceMs));
     stops.push(() => parts.keeper.stop());
     await parts.keeper.start(turnsAtOnce, (conversation) => parts.runner.run(conversation));
@@ -123,19 +124,19 @@ export async function startBridge(
     const { sealedKeeper } = parts.encryption;
     stops.push(() => sealedKeeper.stop());
     sealedKeeper.start();
-    stops.push(() => parts.mediaKeeper.stop());
-    parts.mediaKeeper.start();
-    stops.push(() => parts.redactionKeeper.stop());
-    parts.redactionKeeper.start();
+    for (const one of Object.values(parts.keepers)) {
+      stops.push(() => one.stop());
+      one.start();
+    }
     stops.push(() => parts.reconciler.stop());
     parts.reconciler.start();
     parts.watch.start();
     const care = new Care(database, clock, log);
     stops.push(() => care.stop());
     care.start();
-    ready = true;
+    isReady = true;
     stops.push(() => {
-      ready = false;
+      isReady = false;
     });
     if (parts.sole.mayWork)
       log.info({ agents: config.agents.map(({ name }) => agentUserId(name, serverName)) }, "Clevernet is ready");

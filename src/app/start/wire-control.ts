@@ -5,16 +5,20 @@ import { messageOf } from "../../base/lib/errors.ts";
 import { digest, type RoomId, type UserId } from "../../base/lib/ids.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { introduce } from "../../domain/agents/profile.ts";
+import type { Embeddings } from "../../domain/memory/embeddings.ts";
+import { Forgetting } from "../../domain/memory/forget.ts";
+import { MemoryTransfer } from "../../domain/memory/transfer.ts";
 import { Audit } from "../../domain/tables/audit.ts";
 import type { Events } from "../../domain/tables/events.ts";
 import { Guests } from "../../domain/tables/guests.ts";
 import { JoinRules } from "../../domain/tables/join-rules.ts";
 import type { Outbox } from "../../domain/tables/outbox.ts";
 import { overviewOf } from "../../domain/tables/overview.ts";
+import { SilenceTable } from "../../domain/tables/silences.ts";
 import { answerWaiting } from "../../edges/routing/invite.ts";
 import { Commands } from "../../engine/control/commands.ts";
 import type { ControlRoom } from "../../engine/control/control-room.ts";
-import type { AgentDevices, AnyCommand } from "../../engine/control/define-command.ts";
+import type { AgentDevices, AnyCommand, CommandServices } from "../../engine/control/define-command.ts";
 import { GuestList } from "../../engine/control/guest-list.ts";
 import { AgentLifecycle } from "../../engine/control/lifecycle.ts";
 import type { Approvals } from "../../engine/operations/approvals.ts";
@@ -42,6 +46,9 @@ interface Parts {
   readonly onErased: (userId: UserId) => void;
   readonly sweep: () => void;
   readonly devices: AgentDevices;
+  readonly embeddings: Embeddings;
+  readonly computers: Pick<CommandServices, "sandboxes" | "sandboxCommands">;
+  readonly openProgress: CommandServices["openProgress"];
 }
 
 /** Ties together people's commands: for the agents of a room, and for the running bridge. */
@@ -128,9 +135,15 @@ export async function wireControl(parts: Parts) {
     serverName,
     client,
     events: parts.events,
+    forgetting: new Forgetting(database, parts.events),
+    transfer: new MemoryTransfer(database, serverName),
     runner,
     sweep: parts.sweep,
     devices: parts.devices,
+    silences: new SilenceTable(database),
+    embeddings: parts.embeddings,
+    ...parts.computers,
+    openProgress: parts.openProgress,
     overview: () => overviewOf(database),
     audit: new Audit(database),
     lifecycle,

@@ -4,10 +4,12 @@ import type { RoomId } from "../../base/lib/ids.ts";
 import type { AgentDirectory } from "../../domain/agents/agent.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
 import type { DraftPlace } from "../../domain/speech/draft.ts";
+import type { Utterance } from "../../domain/speech/utter.ts";
 import type { History } from "../../domain/tables/history.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import { Delivery, type DeliveryParts } from "../../edges/delivery/delivery.ts";
 import { GrowingMessage } from "../../edges/delivery/drafts.ts";
+import { ProgressMessage } from "../../edges/delivery/progress-message.ts";
 import { Receipts } from "../../edges/delivery/receipts.ts";
 import { ThoughtsRooms } from "../../edges/delivery/thoughts-room.ts";
 import { Typing } from "../../edges/delivery/typing.ts";
@@ -38,6 +40,7 @@ export function wireDelivery(setting: Setting) {
     botDevice,
     delivery,
     openDraft: (place: DraftPlace) => new GrowingMessage(setting, place),
+    openProgress: (place: Omit<Utterance, "text">) => new ProgressMessage(setting, place),
     receipts: new Receipts(client, clock),
     thoughts: new ThoughtsRooms(setting),
     typing: new Typing(client, clock),

@@ -1,5 +1,9 @@
 import type { Database } from "../../adapters/database/connection.ts";
 import { Interpreter } from "../../adapters/sandbox/interpreter.ts";
+import { WebSearcher } from "../../adapters/web/search.ts";
+import { WayOut } from "../../adapters/web/way-out.ts";
+import { WebReader } from "../../adapters/web/web-reader.ts";
+import { YouTube } from "../../adapters/web/youtube.ts";
 import type { AgentDirectory } from "../../domain/agents/agent.ts";
 import { definitionCheck } from "../../domain/agents/definition-check.ts";
 import { modelFor } from "../../domain/agents/models.ts";
@@ -8,13 +12,19 @@ import { BudgetBook } from "../../domain/budget/book.ts";
 import { MeteredModel } from "../../domain/budget/metered-model.ts";
 import { Submodels } from "../../domain/budget/submodel.ts";
 import { Desks } from "../../domain/desk/desk.ts";
+import { pageSource } from "../../domain/desk/page-source.ts";
 import { searchSource } from "../../domain/desk/search-source.ts";
+import { videoSource } from "../../domain/desk/video-source.ts";
+import { webSearchSource } from "../../domain/desk/web-search-source.ts";
 import { openShares } from "../../domain/files/shares.ts";
+import { Embeddings } from "../../domain/memory/embeddings.ts";
+import { KnowledgeBase } from "../../domain/memory/knowledge-base.ts";
+import { MemoryRecall } from "../../domain/memory/recall.ts";
 import { Schedules } from "../../domain/plans/schedules.ts";
 import { Budgets } from "../../domain/tables/budgets.ts";
 import { Chains } from "../../domain/tables/chains.ts";
+import { Compactions } from "../../domain/tables/compaction.ts";
 import type { Events } from "../../domain/tables/events.ts";
-import { Knowledge } from "../../domain/tables/knowledge.ts";
 import { MediaTable } from "../../domain/tables/media.ts";
 import { Operations } from "../../domain/tables/operations.ts";
 import { Renders } from "../../domain/tables/renders.ts";
@@ -22,20 +32,25 @@ import type { Rooms } from "../../domain/tables/rooms.ts";
 import { ScheduleTable } from "../../domain/tables/schedules.ts";
 import { Todos } from "../../domain/tables/todos.ts";
 import { Uploads } from "../../domain/tables/uploads.ts";
+import { WebAddresses } from "../../domain/tables/web-addresses.ts";
 import type { Sensor } from "../../engine/operations/sensor.ts";
 import { SubAgents } from "../../engine/operations/sub-agents.ts";
 import type { AnyTool, SharedServices } from "../../engine/operations/tool.ts";
 import { Toolbox } from "../../engine/operations/toolbox.ts";
+import { unwrittenTexts } from "../../engine/operations/unwritten-texts.ts";
 import { Guides } from "../../engine/sight/guides.ts";
 import { View } from "../../engine/sight/view.ts";
 import { CommandsUnderWay } from "../../engine/turn/commands-under-way.ts";
+import { Compactor } from "../../engine/turn/compactor.ts";
+import { LogSummaries } from "../../engine/turn/log-summaries.ts";
 import type { Mind } from "../../engine/turn/mind.ts";
 import { PrefixMeter } from "../../engine/turn/prefix-meter.ts";
-import { modelsOf } from "../config/config.ts";
+import { type Config, modelsOf } from "../config/config.ts";
 import type { LiveConfig } from "../config/live.ts";
 import { describeRefusedOption, liveModel } from "./live-model.ts";
 import { loadAll } from "./load.ts";
 import type { createMetrics } from "./metrics.ts";
+import { wireSandboxes } from "./wire-sandboxes.ts";
 
 interface Setting
   extends Pick<Mind, "botUserId" | "clock" | "log" | "onOutbox" | "onWoken" | "rights" | "tellOperators"> {
@@ -54,7 +69,12 @@ interface Setting
 export async function wireMind(setting: Setting) {
   const { live, database, serverName, prefix, metrics, botUserId, clock, log, rights } = setting;
   const config = live.current;
-  const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"));
+  const { sandboxFiles, sandboxKeeper, services: computers } = wireSandboxes({ ...setting, config });
+  const { sandboxes } = computers;
+  const withheld = withheldBy(config);
+  const isUsable = ({ name, set }: AnyTool): boolean =>
+    !withheld.includes(name) && (set !== "sandbox" || sandboxes.isOffered);
+  const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"), isUsable);
   const todos = new Todos(database);
   const shipped = await loadShipped();
   const files = openShares(database, {
@@ -62,6 +82,8 @@ export async function wireMind(setting: Setting) {
     since: clock.now(),
     quotaMegabytes: config.files.quotaMegabytes,
     check: definitionCheck(toolbox.names),
+    unwritten: unwrittenTexts(toolbox, setting.directory),
+    sandboxFiles,
   });
   const subAgents = new SubAgents(shipped, toolbox, files.stores.system);
   const book = new BudgetBook(new Budgets(database), () => live.current);
@@ -73,9 +95,21 @@ export async function wireMind(setting: Setting) {
   });
   const counted = metrics.measured(chat, book, clock);
   const model = new MeteredModel({ model: counted, book, clock, log });
-  const desks = new Desks(database, files.stores);
+  const desks = new Desks(database, files);
   const guides = new Guides(shipped, serverName, subAgents);
   const choiceFor: Mind["choiceFor"] = (agent, kind = "think") => modelFor(agent, kind, modelsOf(live.current));
+  const { embeddings: settings, bridge, web } = config;
+  const pages = web.hasPages ? new WebReader(new WayOut(web)) : undefined;
+  const searcher = web.search && new WebSearcher(web.search);
+  const videos = web.youtubeVersion === undefined ? undefined : new YouTube(web.youtubeVersion);
+  const embeddings = new Embeddings({ settings, instance: bridge.instance, clock, log });
+  metrics.embedding(() => embeddings.isLoaded);
+  const memory = new MemoryRecall(database, {
+    botUserId,
+    rights,
+    embedder: () => embeddings.forQuestions,
+    ranking: () => live.current.memory.ranking,
+  });
   const view = new View(database, {
     botUserId,
     clock,
@@ -88,11 +122,17 @@ export async function wireMind(setting: Setting) {
   });
   const schedules = new Schedules({ ...setting, table: new ScheduleTable(database) });
   const operations = new Operations(database);
+  const submodels = new Submodels(model, (agent) => modelFor(agent, "read", modelsOf(live.current)));
+  const compactor = new Compactor({ submodels, compactions: new Compactions(database), clock, log });
   const forTools: SharedServices = {
+    ...computers,
+    addresses: new WebAddresses(database),
     agents: setting.directory,
     events: setting.events,
     interpreter: new Interpreter(),
-    knowledge: new Knowledge(database),
+    knowledge: new KnowledgeBase(database, () => embeddings.forQuestions),
+    memory,
+    onLogGrown: (...grown) => compactor.consider(...grown),
     operations,
     rooms: setting.rooms,
     schedules,
@@ -100,11 +140,22 @@ export async function wireMind(setting: Setting) {
     uploads: new Uploads(database),
   };
   return {
+    computers,
+    sandboxKeeper,
+    embeddings,
     forTools,
     files,
     todos,
     schedules,
-    windows: { desks, sources: { search: searchSource } },
+    windows: {
+      desks,
+      sources: {
+        search: searchSource,
+        page: pageSource(pages, clock),
+        web: webSearchSource(searcher, clock),
+        video: videoSource(videos, clock),
+      },
+    },
     media: new MediaTable(database),
     operations,
     view,
@@ -115,9 +166,18 @@ export async function wireMind(setting: Setting) {
     renders: new Renders(database),
     model,
     choiceFor,
-    submodels: new Submodels(model, (agent) => modelFor(agent, "read", modelsOf(live.current))),
+    submodels,
+    compactor,
+    summaries: new LogSummaries({ submodels, database, clock, log }),
     chains: new Chains(database),
     sensors: await loadAll<Sensor>("sensors", "sensor"),
     book,
   };
 }
+
+/** Tools that need something that is not configured. */
+const withheldBy = ({ web }: Config): string[] => [
+  ...(web.hasPages ? [] : ["BrowseWeb"]),
+  ...(web.search ? [] : ["WebSearch"]),
+  ...(web.youtubeVersion === undefined ? ["YouTube"] : []),
+];

@@ -16,19 +16,15 @@ import { JoinRules } from "../../domain/tables/join-rules.ts";
 import { Outbox } from "../../domain/tables/outbox.ts";
 import { PermissionTable } from "../../domain/tables/permissions.ts";
 import { Pings } from "../../domain/tables/pings.ts";
-import { RedactionMarks } from "../../domain/tables/redaction-marks.ts";
 import { Rooms } from "../../domain/tables/rooms.ts";
 import { Turns } from "../../domain/tables/turns.ts";
 import { Uploads } from "../../domain/tables/uploads.ts";
-import { WrittenFiles } from "../../domain/tables/written-files.ts";
 import { catchUp } from "../../edges/routing/catch-up.ts";
 import { Doorbell } from "../../edges/routing/doorbell.ts";
 import { Intake } from "../../edges/routing/intake.ts";
 import { Judge } from "../../edges/routing/judge.ts";
-import { MediaKeeper } from "../../edges/routing/media-keeper.ts";
 import { Reactions } from "../../edges/routing/reactions.ts";
 import { Reconciler } from "../../edges/routing/reconcile.ts";
-import { RedactionKeeper } from "../../edges/routing/redaction-keeper.ts";
 import { Router } from "../../edges/routing/router.ts";
 import { SoleBridge } from "../../edges/routing/sole-bridge.ts";
 import { Throttle } from "../../edges/routing/throttle.ts";
@@ -45,6 +41,7 @@ import { createMetrics } from "./metrics.ts";
 import { wireControl } from "./wire-control.ts";
 import { wireDelivery } from "./wire-delivery.ts";
 import { wireEncryption } from "./wire-encryption.ts";
+import { wireKeepers } from "./wire-keepers.ts";
 import { wireMind } from "./wire-mind.ts";
 
 const commandPrefix = "!";
@@ -120,8 +117,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     log,
     prefix: commandPrefix,
   };
-  const pings = new Pings(database);
-  const sole = new SoleBridge({ ...shared, pings });
+  const sole = new SoleBridge({ ...shared, pings: new Pings(database) });
   const reconciler = new Reconciler({
     ...shared,
     events,
@@ -137,7 +133,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     events,
     notifier,
   });
-  const { botDevice, delivery, openDraft, receipts, thoughts, typing } = wireDelivery({
+  const { botDevice, delivery, openDraft, openProgress, receipts, thoughts, typing } = wireDelivery({
     ...shared,
     registration,
     uploads,
@@ -147,12 +143,10 @@ export async function wire({ live, registration, database, notifier, leases, log
     maySend: () => sole.mayWork,
     onSettled: (outcome) => metrics.outbox.inc({ outcome }),
   });
-  const controlRoom = new ControlRoom({
-    ...shared,
-    configured: () => live.current.controlRoom,
-  });
+  const controlRoom = new ControlRoom({ ...shared, configured: () => live.current.controlRoom });
   const { botUserId } = client;
-  const { schedules, ...own } = await wireMind({ ...shared, live, database, metrics, botUserId, events });
+  const mental = { ...shared, live, database, metrics, botUserId, events };
+  const { schedules, embeddings, computers, sandboxKeeper, ...own } = await wireMind(mental);
   const mind: Mind = {
     ...shared,
     ...own,
@@ -163,6 +157,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     onQueued: (queued) => delivery.hand(queued),
     onThought(agent) {
       metrics.steps.inc();
+      keepers.embedding.nudge();
       thoughts.nudge(agent);
     },
     onTurnEnded: metrics.turnEnded,
@@ -189,6 +184,7 @@ export async function wire({ live, registration, database, notifier, leases, log
   const runner = new TurnRunner(mind, notifier, channels.onWoken);
   metrics.running(() => runner.running);
   metrics.encryption.open(() => encryption.machines.size);
+  const commanded = { computers, devices: encryption.commanded, embeddings, openProgress };
   const { commands, guests, welcomeSoon } = await wireControl({
     live,
     database,
@@ -203,7 +199,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     approvals,
     onWelcome: () => encryption.devices.nudge(),
     onErased: (userId) => encryption.machines.forget(userId),
-    devices: encryption.commanded,
+    ...commanded,
     sweep() {
       void reconciler.sweep();
       notifier.tell("sweep");
@@ -222,23 +218,26 @@ export async function wire({ live, registration, database, notifier, leases, log
     throttle: new Throttle(() => live.current.limits, clock),
     bot: controlRoom,
   });
-  const mediaKeeper = new MediaKeeper({ ...mind, client, uploads, maxMegabytes: config.media.maxMegabytes });
-  const [marks, writtenFiles] = [new RedactionMarks(database), new WrittenFiles(database)];
-  const redactionKeeper = new RedactionKeeper({ ...shared, events, outbox, marks, files: writtenFiles });
+  const onEmbedded = (count: number): void => metrics.embedded.inc(count);
+  const { media, memory } = config;
+  const kept = { ...media, ...memory, database, leases, events, judge, outbox, uploads, embeddings, onEmbedded };
+  const keepers = wireKeepers({ ...mind, ...kept, approvals, client });
   const router = new Router({
     ...shared,
     database,
     events,
     judge,
+    past: keepers.past,
     unsealing: encryption.unsealing,
     onEcho: (key) => delivery.takeEcho(key),
+    onQueued: mind.onQueued,
     onSealed: () => encryption.sealedKeeper.nudge(),
-    onMedia: () => mediaKeeper.nudge(),
-    onRedacted: () => redactionKeeper.nudge(),
+    onMedia: () => keepers.media.nudge(),
+    onRedacted: () => keepers.redactions.nudge(),
     onMembership: (roomId, userId, membership) => service.remember(roomId, userId, membership),
     onGuest: () => guests.follow(),
   });
-  const doorbell = new Doorbell({ ...shared, notifier, sole, onAnswered: () => reconciler.sweepOnceMore() });
+  const doorbell = new Doorbell({ ...shared, notifier, sole, onHeldBack: () => reconciler.sweepOnceMore() });
   const watch = new HomeserverWatch(client, config.homeserver.url, clock, {
     onGone: () => {
       router.hold();
@@ -246,7 +245,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     },
     onBack: () => {
       log.info("the homeserver is back");
-      void catchUp({ reconciler, router, doorbell, clock, reachable: () => watch.reachable });
+      void catchUp({ reconciler, router, doorbell, clock, reachable: () => watch.isReachable });
     },
   });
 
@@ -257,11 +256,12 @@ export async function wire({ live, registration, database, notifier, leases, log
         throw error;
       });
       doorbell.listen(values);
+      keepers.embedding.nudge();
       metrics.received.inc(values.length);
     },
     onMisfit: (raw, reason) => intake.takeMisfit(raw, reason),
     onPing: (id) => sole.hear(id),
-    isReachable: () => watch.reachable,
+    isReachable: () => watch.isReachable,
     sole: () => sole,
     onFresh: (fresh) => router.routeFresh(fresh),
     onStored: (roomIds) => router.route(roomIds),
@@ -289,8 +289,8 @@ export async function wire({ live, registration, database, notifier, leases, log
     schedules,
     reconciler,
     encryption,
-    mediaKeeper,
-    redactionKeeper,
+    keepers: { ...keepers, sandboxes: sandboxKeeper },
+    background: [mind.compactor, mind.summaries],
     doorbell,
     sole,
     watch,

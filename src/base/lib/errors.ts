@@ -10,6 +10,11 @@ export class RetryError extends Error {
   override readonly name = "RetryError";
 }
 
+/** The process ends, and another goes on with the work. */
+export class ShuttingDown extends Error {
+  override readonly name = "ShuttingDown";
+}
+
 /** Text of a thrown value, for logs, tables and people. The words may be somebody else's. */
 export const messageOf = (thrown: unknown): string =>
   toStorable(thrown instanceof Error ? thrown.message : String(thrown));

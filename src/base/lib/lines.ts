@@ -13,11 +13,11 @@ const eachLine = (text: string, each: (start: number) => void): void => {
     }
     return;
   }
-  let start = true;
+  let isStart = true;
   for (let at = 0; at < text.length; at += 1) {
-    if (start) each(at);
+    if (isStart) each(at);
     const code = text.charCodeAt(at);
-    start = code === feed || (code === carriage && text.charCodeAt(at + 1) !== feed);
+    isStart = code === feed || (code === carriage && text.charCodeAt(at + 1) !== feed);
   }
 };
 

@@ -31,8 +31,8 @@ export const problemsOf = (
     if (issue.code === "unrecognized_keys") return { path, line: at + issue.message };
     if (issue.code === "invalid_key") return { path, line: at + (issue.issues[0]?.message ?? issue.message) };
     const found = issue.path.reduce<unknown>(inside, value);
-    const hidden = isSecret(path) && found !== undefined;
-    return { path, line: `${at}${hidden ? "found a value not shown" : describe(found)}, expected ${issue.message}` };
+    const isHidden = isSecret(path) && found !== undefined;
+    return { path, line: `${at}${isHidden ? "found a value not shown" : describe(found)}, expected ${issue.message}` };
   });
 
 const inside = (outer: unknown, key: PropertyKey): unknown =>

@@ -13,7 +13,10 @@ export const blank = "█████";
 
 /** Scripts without spaces between words: each of their characters counts as half a word. */
 const unspaced = ["Han", "Hira", "Kana", "Thai", "Laoo", "Khmr", "Mymr"].map((script) => `\\p{scx=${script}}`).join("");
-const word = new RegExp(`[[${unspaced}]&&\\p{L}]|[[\\p{L}\\p{M}\\p{N}]--[[${unspaced}]&&\\p{L}]]+`, "gv");
+/** Longest word, in characters; what goes on is another. A search without end for the end of one ends the engine's stack. */
+const wordCharsMost = 1_000;
+const letters = `[[\\p{L}\\p{M}\\p{N}]--[[${unspaced}]&&\\p{L}]]`;
+const word = new RegExp(`[[${unspaced}]&&\\p{L}]|${letters}{1,${wordCharsMost}}`, "gv");
 const half = new RegExp(`^[[${unspaced}]&&\\p{L}]$`, "v");
 
 /** Half words in a row that repeat a text: five words. */
@@ -54,6 +57,22 @@ const printOf = (salt: string, words: readonly Word[], from: number, to: number)
   for (let at = from; at < to; at++) text += ` ${words[at]?.text}`;
   return hash("sha256", text, "base64url").slice(0, 10);
 };
+
+/**
+ * True if a text has all of these words, each as a whole, in any order and case. What stands together, such as an address,
+ * stands together in the text.
+ */
+export function hasWords(text: string, words: string): boolean {
+  const joined = (found: readonly Word[]) => ` ${found.map((one) => one.text).join(" ")} `;
+  const said = joined(wordsIn(text));
+  return words.split(/\s+/).every((part) => {
+    const sought = wordsIn(part);
+    return sought.length === 0 || said.includes(joined(sought));
+  });
+}
+
+/** True if a text has a word. */
+export const hasAnyWord = (text: string): boolean => wordsIn(text).length > 0;
 
 /** A short text has one print, which names how many words it has. */
 const printWhole = (salt: string, words: readonly Word[], from: number, count: number): string =>

@@ -32,11 +32,11 @@ const check = ({ name, attributes }: Element): void => {
   }
 };
 
-const startTag = ({ name, attributes }: Element, raw: boolean): string => {
+const startTag = ({ name, attributes }: Element, isRaw: boolean): string => {
   let tag = `<${name}`;
   for (const attribute of Object.keys(attributes)) {
     const value = attributes[attribute];
-    if (value === undefined || value === false || (attribute === "raw" && !raw)) continue;
+    if (value === undefined || value === false || (attribute === "raw" && !isRaw)) continue;
     tag += value === true ? ` ${attribute}` : ` ${attribute}="${escapeAttribute(visible(String(value)))}"`;
   }
   return tag;
@@ -69,8 +69,8 @@ const write = (depth: number, element: Element): string => {
   if (children.length === 0) return `${startTag(element, wantsRaw)} />`;
   if (typeof children === "string") {
     const text = visible(children);
-    const raw = wantsRaw && canStayRaw(name, text);
-    return `${startTag(element, raw)}>${raw ? text : escapeText(text)}</${name}>`;
+    const isRaw = wantsRaw && canStayRaw(name, text);
+    return `${startTag(element, isRaw)}>${isRaw ? text : escapeText(text)}</${name}>`;
   }
   if (depth === maxDepth) throw tooDeep();
   const indent = `\n${"  ".repeat(depth - 1)}`;

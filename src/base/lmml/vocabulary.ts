@@ -14,7 +14,7 @@ const required: ReadonlyMap<string, readonly string[]> = new Map(
     log: [],
     room: [],
     roomMember: ["userId"],
-    roomFooter: ["systemId", "roomId"],
+    roomFooter: [],
     newEvents: [],
     message: [],
     roomEvent: [],
@@ -32,7 +32,11 @@ const required: ReadonlyMap<string, readonly string[]> = new Map(
     match: ["line"],
     ragResults: [],
     ragResult: ["score"],
+    memory: ["kind"],
+    knowledge: ["source"],
     todo: [],
+    workingFile: ["name"],
+    summary: [],
   }),
 );
 
@@ -57,6 +61,7 @@ const booleans: ReadonlySet<string> = new Set([
   "tainted",
   "done",
   "removed",
+  "outdated",
 ]);
 
 /** Limit of elements inside each other: rendering deeper is a bug, deeper text is refused. */

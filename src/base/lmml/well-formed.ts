@@ -24,7 +24,7 @@ const matchAt = (pattern: RegExp, text: string, at: number): RegExpExecArray | n
 class Reader {
   readonly #text: string;
   readonly #open: { readonly name: string; hasText: boolean; hasElements: boolean }[] = [];
-  #begun = false;
+  #hasBegun = false;
   #out = "";
 
   constructor(text: string) {
@@ -45,7 +45,7 @@ class Reader {
     }
     const unclosed = this.#open.at(-1);
     if (unclosed) throw this.#problem(at, `<${unclosed.name}> is not closed`);
-    if (!this.#begun) throw this.#problem(0, "There is no element");
+    if (!this.#hasBegun) throw this.#problem(0, "There is no element");
     return this.#out;
   }
 
@@ -76,19 +76,20 @@ class Reader {
     const [whole, closing, name = "", attributes = "", empty] = match;
     this.#out += whole;
     if (closing) return this.#closeElement(name, `${attributes}${empty}`, at, whole.length);
-    const raw = this.#openElement(name, attributes, at);
+    const isRaw = this.#openElement(name, attributes, at);
     if (empty) this.#open.pop();
-    return raw && !empty ? this.#readRaw(name, at + whole.length) : at + whole.length;
+    return isRaw && !empty ? this.#readRaw(name, at + whole.length) : at + whole.length;
   }
 
   #openElement(name: string, attributes: string, at: number): boolean {
     if (!isElementName(name)) throw this.#problem(at, `<${name}> cannot be the name of an element`);
     const parent = this.#open.at(-1);
-    if (!parent && this.#begun) throw this.#problem(at, `<${name}> is a second element: there must be one around all`);
+    if (!parent && this.#hasBegun)
+      throw this.#problem(at, `<${name}> is a second element: there must be one around all`);
     if (parent?.hasText) throw this.#problem(at, `Text beside elements in <${parent.name}>`);
     if (this.#open.length === maxDepth) throw this.#problem(at, `Elements in one another deeper than ${maxDepth}`);
     if (parent) parent.hasElements = true;
-    this.#begun = true;
+    this.#hasBegun = true;
     this.#open.push({ name, hasText: false, hasElements: false });
     return this.#readAttributes(name, attributes, at + 1 + name.length);
   }

@@ -17,8 +17,8 @@
 const tiers = {
   system: { systemPrompt: 0.4, persona: 0.3, guides: 0.3 },
   news: { reminders: 0.2, newEvents: 0.45, postPrompt: 0.1, members: 0.1, admins: 0.05 },
-  work: { turn: 0.4, todos: 0.1, windows: 0.4, scratchpad: 0.1 },
-  past: { unread: 0, rooms: 0, history: 0.6, ephemeris: 0.2, otherRooms: 0.2 },
+  work: { turn: 0.4, status: 0.1, todos: 0.1, recalled: 0.1, windows: 0.2, scratchpad: 0.1 },
+  past: { unread: 0, rooms: 0, history: 0.5, activity: 0.15, ephemeris: 0.2, otherRooms: 0.15 },
 };
 
 type Tier = keyof typeof tiers;
@@ -39,7 +39,7 @@ export interface Budget {
 }
 
 /** The least `charsMax` of an agent: the frame fits while server, agent and model have names of up to 64 characters. */
-export const charsMin = 4_000;
+export const charsMin = 4_200;
 
 /** Every part in its least form: the frame. */
 export const nothing: Allotment = Object.fromEntries(

@@ -11,8 +11,10 @@ import { listPart, type Shown } from "./list-part.ts";
 import { logEnd, logLeast, newestEnd } from "./log.ts";
 import { clip, sizeAt } from "./measure.ts";
 import type { Part } from "./part.ts";
+import { leanMemory } from "./recalled.ts";
 import { isStanding } from "./reminders.ts";
 import { leanAttributes, leanRoom, memberElement } from "./room.ts";
+import { activityPart, statusParts, wantedState } from "./state.ts";
 import { turnMark } from "./tail.ts";
 import { localTime } from "./time.ts";
 import type { Prompt, RoomView, TimelineEntry, World } from "./types.ts";
@@ -42,7 +44,7 @@ export const cacheable = (world: World): Prompt => {
     system,
     user: `${stable}${log.text}${logEnd}${tail}`,
     borders: [stable.length, stable.length + log.text.length],
-    eventIds: [...log.eventIds, ...newIdsIn(world)],
+    eventIds: [...log.eventIds, ...newIdsIn(world), ...recalledIdsIn(world)],
     waiting,
   };
 };
@@ -60,9 +62,11 @@ export const logLimitOf = (world: World): number => logLimit(planOf(world).budge
 /** Events that stand in the tail. */
 const newIdsIn = ({ rooms, conversation }: World): EventId[] =>
   rooms
-    .filter(({ closed }) => !closed)
+    .filter(({ isClosed }) => !isClosed)
     .flatMap((room) => [...(room.historyWindow && room.roomId === conversation ? room.history : []), ...room.newEvents])
     .map(({ eventId }) => eventId);
+
+const recalledIdsIn = ({ recalled = [] }: World): EventId[] => recalled.flatMap(({ eventId }) => eventId ?? []);
 
 interface Rest {
   readonly system: string;
@@ -77,11 +81,16 @@ const planOf = (world: World): { budget: Budget; write: (chars: Allotment) => Re
   const { own, others } = openRooms(world);
   const ephemeris = world.ephemerisWindow ? world.ephemeris : [];
   const news = (entry: TimelineEntry) => leanNews(entry, agent.userId, world);
-  const parts = partsOf({ ...world, rooms: own ? [inTail(own)] : [], ephemeris }, news);
+  const reading = { self: agent.userId, here: own?.roomId, timeZone: world.timeZone };
+  const parts = partsOf(
+    { ...world, rooms: own ? [inTail(own)] : [], ephemeris },
+    { event: news, memory: (recalled) => leanMemory(recalled, reading) },
+  );
   const max = Math.floor(world.charsMax * renderShare);
   const numbers = roomNumbers(world);
   const rooms = membersPart(others, numbers, world);
   const unread = unreadPart(world, news);
+  const state = world.state && { status: statusParts(world.state), activity: activityPart(world.state) };
   const write = (chars: Allotment): Rest => {
     const admins = parts.admins.cut(chars.admins);
     const todos = parts.todos.cut(chars.todos);
@@ -90,6 +99,7 @@ const planOf = (world: World): { budget: Budget; write: (chars: Allotment) => Re
     const shownNews = unread.cut(chars.unread);
     const leftOut = world.roomsLeftOut + shownOthers.leftOut;
     const newEvents = parts.newEvents.cut(chars.newEvents);
+    const recalled = parts.recalled.cut(chars.recalled);
     const reminders = parts.reminders.cut(chars.reminders);
     const standing = reminders.filter((_, index) => isStanding(world.reminders[index] ?? ""));
     const stable = element(
@@ -118,13 +128,15 @@ const planOf = (world: World): { budget: Budget; write: (chars: Allotment) => Re
         windowsLeftOut: windows.leftOut > 0 ? windows.leftOut : undefined,
       },
       [
-        own && leanRoom(inTail(own), parts.history.cut(chars.history), newEvents),
+        own && leanRoom(inTail(own), { history: parts.history.cut(chars.history), newEvents, recalled }),
         ...shownNews.elements,
         element("room", { roomId: "ephemeris" }, [
           world.ephemerisWindow && ephemerisWindow(world, parts.ephemeris.cut(chars.ephemeris)),
           turnMark(world, parts.turn.cut(chars.turn)),
         ]),
         parts.scratchpad.cut(chars.scratchpad),
+        ...(state?.status.cut(chars.status) ?? []),
+        state?.activity?.cut(chars.activity),
         ...reminders.filter((reminder) => !standing.includes(reminder)),
         ...todos.elements,
         ...windows.elements,
@@ -142,6 +154,7 @@ const planOf = (world: World): { budget: Budget; write: (chars: Allotment) => Re
   const frame = write(nothing);
   const wanted = {
     ...wantedOf(parts, max),
+    ...(state && wantedState(state)),
     otherRooms: 0,
     rooms: Math.min(rooms.wanted, roomsMost(max)),
     unread: Math.min(unread.wanted, roomsMost(max)),
@@ -158,10 +171,10 @@ const none: Shown = { elements: [], reach: 0, leftOut: 0 };
 /** Other rooms are in the tail if something about them changes. */
 const unreadPart = (world: World, news: (entry: TimelineEntry) => Element): Part<Shown> => {
   const others = world.rooms.filter(
-    (room) => room.closed || (room.roomId !== world.conversation && (room.unread > 0 || room.newEvents.length > 0)),
+    (room) => room.isClosed || (room.roomId !== world.conversation && (room.unread > 0 || room.newEvents.length > 0)),
   );
-  const shell = ({ roomId, closed, unread }: RoomView, events: readonly Element[] = []): Element =>
-    element("room", { roomId: clip(roomId), closed, unread: unread > 0 ? unread : undefined }, [
+  const shell = ({ roomId, isClosed, unread }: RoomView, events: readonly Element[] = []): Element =>
+    element("room", { roomId: clip(roomId), closed: isClosed, unread: unread > 0 ? unread : undefined }, [
       events.length > 0 ? element("newEvents", {}, events) : undefined,
     ]);
   return boxPart(others, {
@@ -170,7 +183,7 @@ const unreadPart = (world: World, news: (entry: TimelineEntry) => Element): Part
     weight: () => 1,
     shell: (room) => shell(room),
     part: (room) => {
-      const events = listPart(room.closed ? [] : room.newEvents.map(news), {
+      const events = listPart(room.isClosed ? [] : room.newEvents.map(news), {
         depth: 3,
         limit: world.charsMax,
         keep: "last",
@@ -181,7 +194,7 @@ const unreadPart = (world: World, news: (entry: TimelineEntry) => Element): Part
 };
 
 const openRooms = ({ rooms, conversation }: World) => {
-  const open = rooms.filter((room) => !room.closed);
+  const open = rooms.filter((room) => !room.isClosed);
   const own = open.find((room) => room.roomId === conversation);
   return { own, others: open.filter((room) => room !== own).toSorted((a, b) => (a.roomId < b.roomId ? -1 : 1)) };
 };

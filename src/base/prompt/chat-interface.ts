@@ -1,6 +1,8 @@
 import { LRUCache } from "lru-cache";
 import { type Element, element } from "../lmml/element.ts";
+import { escapeText } from "../lmml/escape.ts";
 import { keepRendered, render } from "../lmml/render.ts";
+import { visible } from "../lmml/visible.ts";
 import type { Allotment } from "./budget.ts";
 import { ephemerisPart, ephemerisRoom } from "./ephemeris-room.ts";
 import { listPart } from "./list-part.ts";
@@ -8,11 +10,13 @@ import { clip } from "./measure.ts";
 import { newsPart } from "./news-part.ts";
 import { otherRoomsPart } from "./other-rooms.ts";
 import { manyParts, type Part, plainPart, textPart } from "./part.ts";
+import { memoryElement, recalledPart } from "./recalled.ts";
+import type { RecalledView } from "./recalled-view.ts";
 import { openRoom, roomLists } from "./room.ts";
 import { localTime } from "./time.ts";
 import { timelineWriter } from "./timeline.ts";
 import { todosPart } from "./todo.ts";
-import type { World } from "./types.ts";
+import type { GuideView, TimelineEntry, World } from "./types.ts";
 import { personaWindow, scratchpadWindow, windowsPart } from "./window.ts";
 
 /** Title under which an agent is shown `system:/guides/clevernet.md`. */
@@ -28,21 +32,31 @@ const noRoom = { history: [], members: [], newEvents: [] };
 /** Guides are long, and seldom others than before. */
 const guides = new LRUCache<string, Part<Element>>({ maxSize: guideCharsKept });
 
-const guidePart = ({ title, text }: World["guides"][number]): Part<Element> => {
+const guidePart = ({ title, text, isPlain }: GuideView): Part<Element | string> => {
+  if (isPlain) return plainPart(escapeText(visible(text.trim())));
   const key = `${title}\n${text}`;
   const known = guides.get(key);
   if (known) return known;
-  const part = textPart(text, 0, (shown, truncated) =>
-    keepRendered(element("agentGuide", { title: clip(title), truncated }, shown)),
+  const part = textPart(text, 0, (shown, isTruncated) =>
+    keepRendered(element("agentGuide", { title: clip(title), truncated: isTruncated }, shown)),
   );
   guides.set(key, part, { size: key.length });
   return part;
 };
 
-/** Everything in the world that can be cut. A part of no room is empty. `write`: how the events of the own room are shown. */
-export const partsOf = (world: World, write = timelineWriter(world)) => {
+/** How a layout shows the events of the own room, and what is recalled for them. */
+interface Writers {
+  readonly event: (entry: TimelineEntry) => Element;
+  readonly memory: (recalled: RecalledView) => Element;
+}
+
+/** Everything in the world that can be cut. A part of no room is empty. Without writers: as the layout `seed` shows it. */
+export const partsOf = (
+  world: World,
+  { event: write, memory }: Writers = { event: timelineWriter(world), memory: memoryElement },
+) => {
   const { agent, charsMax: limit } = world;
-  const own = world.rooms.find((room) => room.roomId === world.conversation && !room.closed);
+  const own = world.rooms.find((room) => room.roomId === world.conversation && !room.isClosed);
   const others = world.rooms.filter((room) => room !== own);
   return {
     own,
@@ -51,14 +65,14 @@ export const partsOf = (world: World, write = timelineWriter(world)) => {
       (own?.newEvents ?? []).map((entry) => ({
         eventId: entry.eventId,
         element: write(entry),
-        known: entry.sender === agent.userId || own?.known?.has(entry.eventId) === true,
+        isKnown: entry.sender === agent.userId || own?.known?.has(entry.eventId) === true,
       })),
       { depth: 4, limit },
     ),
     firstMembers: roomLists({ ...noRoom, members: own?.members.slice(0, membersNeeded) ?? [] }, write, limit).members,
     reminders: manyParts(
       world.reminders.map((reminder) =>
-        textPart(reminder, 1, (text, truncated) => element("systemReminder", { truncated }, text)),
+        textPart(reminder, 1, (text, isTruncated) => element("systemReminder", { truncated: isTruncated }, text)),
       ),
     ),
     postPrompt: plainPart(agent.postPrompt ?? ""),
@@ -74,6 +88,7 @@ export const partsOf = (world: World, write = timelineWriter(world)) => {
     otherRooms: otherRoomsPart(others, world, limit),
     scratchpad: agent.scratchpad ? scratchpadWindow(agent.scratchpad, { depth: 2, limit }) : absent,
     todos: todosPart(world.todos, limit),
+    recalled: recalledPart(own ? (world.recalled ?? []) : [], memory, 5, limit),
     windows: windowsPart(world.windows, limit),
   };
 };
@@ -87,6 +102,7 @@ export const wantedOf = (parts: Parts, max: number): Allotment => ({
   reminders: parts.reminders.wanted,
   postPrompt: parts.postPrompt.wanted,
   todos: parts.todos.wanted,
+  recalled: parts.recalled.wanted,
   turn: parts.turn.wanted,
   newEvents: parts.newEvents.wanted,
   systemPrompt: parts.systemPrompt.wanted,
@@ -96,6 +112,8 @@ export const wantedOf = (parts: Parts, max: number): Allotment => ({
   members: Math.min(parts.members.wanted, Math.max(parts.firstMembers.wanted, Math.floor(max * membersShare))),
   rooms: 0,
   unread: 0,
+  status: 0,
+  activity: 0,
   history: parts.history.wanted,
   ephemeris: parts.ephemeris.wanted,
   otherRooms: parts.otherRooms.wanted,
@@ -109,7 +127,7 @@ export const systemParts = (parts: Parts, chars: Allotment) => {
   return {
     systemPrompt: parts.systemPrompt.cut(chars.systemPrompt),
     persona: persona ? render(persona) : "",
-    guides: parts.guides.cut(chars.guides).map((guide) => render(guide)),
+    guides: parts.guides.cut(chars.guides).map((guide) => (typeof guide === "string" ? guide : render(guide))),
   };
 };
 
@@ -135,6 +153,7 @@ export const chatInterface = (world: World, parts: Parts, chars: Allotment): Ele
       members: parts.members.cut(chars.members),
       history: parts.history.cut(chars.history),
       newEvents: parts.newEvents.cut(chars.newEvents),
+      recalled: parts.recalled.cut(chars.recalled),
     });
   return element(
     "chatInterface",

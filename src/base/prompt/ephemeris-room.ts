@@ -48,13 +48,14 @@ export const ephemerisRoom = (world: World, shown: { readonly ephemeris: Shown; 
   ]);
 };
 
-const turnEvents = ({ at, before, reason, id }: World["turn"], shown: Shown): Element =>
+const turnEvents = ({ at, before, quietFor, reason, id }: World["turn"], shown: Shown): Element =>
   element("newEvents", { eventsLeftOut: shown.leftOut > 0 ? shown.leftOut : undefined }, [
     element("timestamp", {
       value: eventTime(at),
       wakeReason: reason,
       turnId: id,
       secondsSinceLastTurn: before && Math.floor((at.getTime() - before.getTime()) / 1_000),
+      quietFor,
     }),
     ...shown.elements,
   ]);

@@ -3,18 +3,21 @@ import { type Allotment, divide, nothing } from "./budget.ts";
 import { cacheable } from "./cacheable.ts";
 import { chatInterface, partsOf, systemMessage, wantedOf } from "./chat-interface.ts";
 import { eventIdsIn, frameTooLarge } from "./layout-frame.ts";
+import { stateBlock, stateTexts, wantedState } from "./state.ts";
 import type { Prompt, World } from "./types.ts";
 
 type Layout = (world: World) => Prompt;
 
-/** The order of the source document. Written twice: empty, to know what the frame takes, then with what fits into it. */
+/** The order of the source documents. Written twice: empty, to know what the frame takes, then with what fits into it. */
 const seed: Layout = (world) => {
   const parts = partsOf(world);
+  const state = world.state && stateTexts(world.state);
   const write = (chars: Allotment): Prompt => {
     const shown = chatInterface(world, parts, chars);
     const postPrompt = parts.postPrompt.cut(chars.postPrompt);
+    const block = state && stateBlock(state.status.cut(chars.status), state.activity.cut(chars.activity));
     return {
-      system: systemMessage(parts, chars),
+      system: [systemMessage(parts, chars), ...(block === undefined ? [] : [block])].join("\n\n"),
       user: postPrompt === "" ? render(shown) : `${render(shown)}\n\n${postPrompt}`,
       borders: [],
       eventIds: eventIdsIn(shown),
@@ -25,7 +28,8 @@ const seed: Layout = (world) => {
   const left = world.charsMax - frame.system.length - frame.user.length;
   if (left < 0) throw frameTooLarge(world, left);
   const max = world.charsMax;
-  return write(divide({ max, left, wanted: wantedOf(parts, max), newEventsLeast: parts.newEvents.least }));
+  const wanted = { ...wantedOf(parts, max), ...(state && wantedState(state)) };
+  return write(divide({ max, left, wanted, newEventsLeast: parts.newEvents.least }));
 };
 
 const layouts = { cacheable, seed };

@@ -11,7 +11,7 @@ import type { LogEntry, TimelineEntry } from "./types.ts";
 const plainLocalpart = /^[a-z0-9._=/+-]{1,64}$/;
 
 /** A user of our own server by the localpart, everybody else by the full id: neither can be taken for the other. */
-const shortName = (userId: UserId, server: string): string => {
+export const shortName = (userId: UserId, server: string): string => {
   const { localpart } = splitUserId(userId);
   return plainLocalpart.test(localpart) && userId === `@${localpart}:${server}` ? localpart : clip(userId);
 };
@@ -39,9 +39,9 @@ const leanElement = (entry: TimelineEntry, self: UserId): Element => {
         messageType: entry.messageType === "m.text" ? undefined : clip(entry.messageType),
         threadId: numberOf(entry.threadId),
         replyTo: numberOf(entry.replyTo),
-        edited: entry.edited,
+        edited: entry.isEdited,
         formattedDiffers: entry.formattedDiffers,
-        encrypted: entry.encrypted,
+        encrypted: entry.isEncrypted,
         ...(entry.media && mediaAttributes(entry.media)),
       },
       entry.body,
@@ -80,6 +80,6 @@ export const leanNews = (
   { now, timeZone }: { now: Date; timeZone: string },
 ): Element => {
   const { date, minute } = clockTime(entry.at, timeZone);
-  const today = clockTime(now, timeZone).date === date;
-  return withTimestamp(leanEntry(entry, self).element, today ? minute : `${date} ${minute}`);
+  const isToday = clockTime(now, timeZone).date === date;
+  return withTimestamp(leanEntry(entry, self).element, isToday ? minute : `${date} ${minute}`);
 };

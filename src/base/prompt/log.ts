@@ -9,6 +9,9 @@ import type { LogEntry, LogView } from "./types.ts";
 /** The most that one entry takes in the log, in characters, for a conversation of `charsMax`. */
 export const logEntryMax = (charsMax: number): number => Math.floor(charsMax / 20);
 
+/** The most that the summary of what has left the log takes. */
+export const logSummaryMax = (charsMax: number): number => Math.min(1_500, 2 * logEntryMax(charsMax));
+
 /** A log of which nothing is shown. */
 export const logLeast = "<log truncated>";
 
@@ -24,24 +27,24 @@ export interface LogLine {
 const texts = new WeakMap<LogEntry, Map<string, string>>();
 
 /** `stamp`: its time, where that is to be said. */
-const textOf = (entry: LogEntry, stamp: string, sameSender: boolean): string => {
+const textOf = (entry: LogEntry, stamp: string, isSameSender: boolean): string => {
   const known = texts.get(entry) ?? new Map<string, string>();
   texts.set(entry, known);
-  const key = sameSender ? `${stamp} again` : stamp;
-  const text = known.get(key) ?? flat(`\n${renderLine(elementOf(entry.element, stamp, sameSender))}`);
+  const key = isSameSender ? `${stamp} again` : stamp;
+  const text = known.get(key) ?? flat(`\n${renderLine(elementOf(entry.element, stamp, isSameSender))}`);
   known.set(key, text);
   return text;
 };
 
-const elementOf = (whole: Element, stamp: string, sameSender: boolean): Element => {
+const elementOf = (whole: Element, stamp: string, isSameSender: boolean): Element => {
   const { sender: _, ...attributes } = whole.attributes;
-  const named = sameSender ? { ...whole, attributes } : whole;
+  const named = isSameSender ? { ...whole, attributes } : whole;
   return stamp === "" ? named : withTimestamp(named, stamp);
 };
 
-const roomLine = (roomId: RoomId, { numbers }: LogView, truncated = false): string => {
+const roomLine = (roomId: RoomId, { numbers }: LogView, isTruncated = false): string => {
   const n = numbers?.get(roomId);
-  return `\n${renderLine(element("room", { ...(n === undefined ? { roomId: clip(roomId) } : { n }), truncated }))}`;
+  return `\n${renderLine(element("room", { ...(n === undefined ? { roomId: clip(roomId) } : { n }), truncated: isTruncated }))}`;
 };
 
 /** Rooms of which something older is left out; they are named at the log's beginning. */
@@ -52,36 +55,82 @@ const cutRooms = ({ leftOut }: LogView): RoomId[] =>
 export const logHead = (log: LogView): string =>
   `<log${log.leftOut.size > 0 ? " truncated" : ""}>${cutRooms(log)
     .map((roomId) => roomLine(roomId, log, true))
-    .join("")}`;
+    .join("")}${summaryLine(log)}`;
+
+const summaryLine = ({ summary }: LogView): string =>
+  summary ? `\n${renderLine(element("summary", { tainted: summary.isTainted }, summary.text))}` : "";
+
+/** Facts that the lines so far have said, and the next need not say again. */
+interface Pen {
+  readonly room: RoomId | undefined;
+  readonly speaker: unknown;
+  readonly speakers: ReadonlySet<unknown>;
+  readonly date: string;
+  readonly minute: string;
+}
+
+/** Lines of a log that were written, and how they go on. */
+interface Written {
+  readonly timeZone: string;
+  readonly lines: readonly LogLine[];
+  readonly pen: Pen;
+}
+
+const written = new WeakMap<LogView, Written>();
 
 /**
  * Writes each entry; of room, date, minute and a message's sender only what is not as it was in the line before. Whoever
  * goes on behind the agent's own words is named again, unless nobody else has spoken there.
+ * @param before a view of the log whose lines were written: where this one goes on from it, only the rest is written
  */
-export const logLines = (log: LogView, timeZone: string): LogLine[] => {
-  let room = cutRooms(log).at(-1);
-  let speaker: unknown;
-  const speakers = new Set<unknown>();
-  let [date, minute] = ["", ""];
-  return log.entries.map((entry) => {
+export const logLines = (log: LogView, timeZone: string, before?: LogView): readonly LogLine[] => {
+  const known = written.get(log);
+  if (known?.timeZone === timeZone) return known.lines;
+  const begun = before && goesOn(log, before) ? written.get(before) : undefined;
+  const result = writeOn(log, timeZone, begun?.timeZone === timeZone ? begun : unwritten(log, timeZone));
+  written.set(log, result);
+  return result.lines;
+};
+
+const unwritten = (log: LogView, timeZone: string): Written => ({
+  timeZone,
+  lines: [],
+  pen: { room: cutRooms(log).at(-1), speaker: undefined, speakers: new Set(), date: "", minute: "" },
+});
+
+/** True if the log has all that was in the view before, written in the same way, and nothing else before the end of that. */
+const goesOn = (log: LogView, before: LogView): boolean =>
+  log.entries.length >= before.entries.length &&
+  logHead(log) === logHead(before) &&
+  areEqual(log.numbers, before.numbers) &&
+  before.entries.every((entry, index) => entry === log.entries[index]);
+
+const areEqual = (a: LogView["numbers"], b: LogView["numbers"]): boolean =>
+  a?.size === b?.size && [...(a ?? [])].every(([roomId, n]) => b?.get(roomId) === n);
+
+const writeOn = (log: LogView, timeZone: string, { lines, pen }: Written): Written => {
+  let { room, speaker, speakers, date, minute } = { ...pen, speakers: new Set(pen.speakers) };
+  const added = log.entries.slice(lines.length).map((entry) => {
     const { source, at, element: shown } = entry;
     let before = "";
     if (source !== "ephemeris" && source !== room) {
       before = roomLine(source, log);
-      [room, speaker] = [source, undefined];
-      speakers.clear();
+      [room, speaker, speakers] = [source, undefined, new Set()];
     }
     const { sender } = shown.attributes;
     const isMessage = shown.name === "message";
-    const sameSender = isMessage && sender !== undefined && sender === speaker;
+    const isSameSender = isMessage && sender !== undefined && sender === speaker;
     if (isMessage && sender !== undefined) speakers.add(sender);
-    if (isMessage && (sender !== undefined || speakers.size > 1)) speaker = sender;
+    // Nobody's words stand below the name of another who only did something.
+    if (isMessage ? sender !== undefined || speakers.size > 1 : sender !== undefined && sender !== speaker)
+      speaker = isMessage ? sender : undefined;
     const time = at && clockTime(at, timeZone);
     const isNow = !time || (time.date === date && time.minute === minute);
     const stamp = isNow ? "" : time.date === date ? time.minute : `${time.date} ${time.minute}`;
     if (time) ({ date, minute } = time);
-    return { entry, text: before + textOf(entry, stamp, sameSender) };
+    return { entry, text: before + textOf(entry, stamp, isSameSender) };
   });
+  return { timeZone, lines: [...lines, ...added], pen: { room, speaker, speakers, date, minute } };
 };
 
 /** A log as it stands in the prompt, without its end. */

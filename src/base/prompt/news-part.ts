@@ -8,7 +8,7 @@ export interface NewsItem {
   readonly eventId: EventId;
   readonly element: Element;
   /** True if it gives way to the others: the agent has dealt with it, or need not be shown it. */
-  readonly known: boolean;
+  readonly isKnown: boolean;
 }
 
 /** New events that are shown, and those that wait for the next look. */
@@ -36,8 +36,8 @@ export const newsPart = (items: readonly NewsItem[], { depth, limit }: NewsOptio
     items.map(({ element }) => element),
     { depth, limit, keep: "last" },
   );
-  const fresh = items.filter(({ known }) => !known);
-  const inTurn = [...fresh, ...items.filter(({ known }) => known).toReversed()];
+  const fresh = items.filter(({ isKnown }) => !isKnown);
+  const inTurn = [...fresh, ...items.filter(({ isKnown }) => isKnown).toReversed()];
   const cut = (max: number): ShownNews => {
     const room = Math.min(max, limit) - containerChars;
     const shown = new Map<NewsItem, Element>();

@@ -15,9 +15,11 @@ export const otherRoomsPart = (rooms: readonly RoomView[], world: World, limit: 
     limit,
     weight: (room) => 1 + Math.min(10, room.unread),
     shell: (room) =>
-      room.closed ? closedRoom(room, world) : openRoom(room, world, { members: none, history: none, newEvents: none }),
+      room.isClosed
+        ? closedRoom(room, world)
+        : openRoom(room, world, { members: none, history: none, newEvents: none }),
     part: (room) => {
-      if (room.closed) return { wanted: 0, cut: () => closedRoom(room, world) };
+      if (room.isClosed) return { wanted: 0, cut: () => closedRoom(room, world) };
       const { members, history, newEvents } = roomLists(room, timelineWriter(world), limit);
       const wants = [members.wanted, history.wanted, newEvents.wanted];
       return {

@@ -22,7 +22,7 @@ export const plainPart = (text: string): Part<string> => {
 export const textPart = (
   text: string,
   depth: number,
-  build: (text: string, truncated: boolean) => Element,
+  build: (text: string, isTruncated: boolean) => Element,
 ): Part<Element> => {
   const least = sizeAt(build("", text !== ""), depth);
   const whole = build(text, false);

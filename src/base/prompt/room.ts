@@ -3,6 +3,7 @@ import { type Element, element } from "../lmml/element.ts";
 import { type ListPart, listPart, type Shown } from "./list-part.ts";
 import { clip } from "./measure.ts";
 import type { Part } from "./part.ts";
+import { roomFooter } from "./recalled.ts";
 import type { RoomMember, RoomView, TimelineEntry, World } from "./types.ts";
 import { historyWindow, withQueries } from "./window.ts";
 
@@ -17,8 +18,8 @@ export interface RoomLists<List, News = List> {
   readonly newEvents: News;
 }
 
-export const memberElement = ({ userId, admin, you }: RoomMember): Element =>
-  element("roomMember", { userId: clip(userId), admin, you });
+export const memberElement = ({ userId, isAdmin, isYou }: RoomMember): Element =>
+  element("roomMember", { userId: clip(userId), admin: isAdmin, you: isYou });
 
 /** Lists of a room that can be cut. `limit`: the most that each of its lists is ever given. */
 export const roomLists = (
@@ -52,23 +53,27 @@ const roomAttributes = (room: RoomView, { serverName, agent }: World) => ({
   roomId: clip(room.roomId),
   roomName: clip(room.name, nameChars),
   loggedInAs: clip(agent.userId),
-  directMessage: room.direct,
+  directMessage: room.isDirect,
 });
 
 /** Attributes of a room where what is around it says system and user. */
-export const leanAttributes = ({ roomId, name, direct }: RoomView) => ({
+export const leanAttributes = ({ roomId, name, isDirect }: RoomView) => ({
   roomId: clip(roomId),
   roomName: clip(name, nameChars) || undefined,
-  directMessage: direct,
+  directMessage: isDirect,
 });
 
 /** The conversation's own room, with what is new in it, and its history where somebody moved its window. */
-export const leanRoom = (room: RoomView, history: Shown, newEvents: Shown): Element => {
+export const leanRoom = (
+  room: RoomView,
+  { history, newEvents, recalled }: Pick<RoomLists<Shown>, "history" | "newEvents"> & { readonly recalled?: Shown },
+): Element => {
   const eventsLeftOut = some(room.unread - newEvents.elements.length);
   const isNew = newEvents.elements.length > 0 || eventsLeftOut !== undefined;
   return element("room", { roomId: clip(room.roomId) }, [
     room.historyWindow && historyElement(room, history),
     isNew ? element("newEvents", { eventsLeftOut }, newEvents.elements) : undefined,
+    recalled && recalled.elements.length > 0 ? roomFooter({}, recalled) : undefined,
   ]);
 };
 
@@ -88,7 +93,11 @@ const historyElement = (room: RoomView, shown: Shown): Element => {
 };
 
 /** A room that everybody in the audience may read. */
-export const openRoom = (room: RoomView, world: World, shown: RoomLists<Shown>): Element => {
+export const openRoom = (
+  room: RoomView,
+  world: World,
+  shown: RoomLists<Shown> & { readonly recalled?: Shown },
+): Element => {
   const attributes = roomAttributes(room, world);
   const { systemId, roomId, roomName } = attributes;
   return element(
@@ -105,7 +114,7 @@ export const openRoom = (room: RoomView, world: World, shown: RoomLists<Shown>):
         { eventsLeftOut: some(room.unread - shown.newEvents.elements.length) },
         shown.newEvents.elements,
       ),
-      element("roomFooter", { systemId, roomId, roomName }),
+      roomFooter({ systemId, roomId, roomName }, shown.recalled),
     ],
   );
 };

@@ -68,8 +68,8 @@ const renderShare = 0.85;
 export function errandPrompt(errand: Errand): { system: string; user: string } {
   const { agent, charsMax, delegates, entries, people, room, todo } = errand;
   const most = (part: keyof typeof shares) => Math.floor(charsMax * shares[part]);
-  const guide = textPart(subAgentsGuide(delegates).text, 0, (text, truncated) =>
-    element("agentGuide", { title, truncated }, text),
+  const guide = textPart(subAgentsGuide(delegates).text, 0, (text, isTruncated) =>
+    element("agentGuide", { title, truncated: isTruncated }, text),
   );
   const prompt = plainPart(errand.prompt).cut(most("prompt"));
   const delegation = delegates.length > 0 ? [render(guide.cut(most("delegates")))] : [];

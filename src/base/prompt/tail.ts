@@ -5,12 +5,13 @@ import type { World } from "./types.ts";
 
 /** Says when and why the turn has begun, and what was done in it so far, where earlier turns stand in a log. */
 export const turnMark = ({ turn, timeZone }: World, shown: Shown): Element => {
-  const { at, before, id, reason } = turn;
+  const { at, before, id, quietFor, reason } = turn;
   const timestamp = element("timestamp", {
     value: clockTime(at, timeZone).minute,
     wakeReason: reason,
     turnId: id,
     secondsSinceLastTurn: before && Math.floor((at.getTime() - before.getTime()) / 1_000),
+    quietFor,
   });
   const eventsLeftOut = shown.leftOut > 0 ? shown.leftOut : undefined;
   return element("newEvents", { eventsLeftOut }, [timestamp, ...shown.elements]);

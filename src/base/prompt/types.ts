@@ -1,5 +1,6 @@
 import type { EventId, RoomId, UserId } from "../lib/ids.ts";
 import type { Element } from "../lmml/element.ts";
+import type { RecalledView } from "./recalled-view.ts";
 
 /** Why an agent starts to work, in the words that it is shown. */
 export const wakeReasons = [
@@ -12,7 +13,8 @@ export const wakeReasons = [
   "recovery",
   "manual",
 ] as const;
-export type WakeReason = (typeof wakeReasons)[number];
+/** The words `quiet for` are followed by the time for which nobody has said anything. */
+export type WakeReason = (typeof wakeReasons)[number] | `quiet for ${string}`;
 
 /** A file that a message carries. */
 export interface MediaView {
@@ -48,11 +50,11 @@ export type TimelineEntry =
       readonly body: string;
       readonly threadId?: EventId | undefined;
       readonly replyTo?: EventId | undefined;
-      readonly edited?: boolean | undefined;
+      readonly isEdited?: boolean | undefined;
       /** The formatted text says something else than the body, which alone is shown. */
       readonly formattedDiffers?: boolean | undefined;
       /** Nobody between its sender and this bridge could read or change it. */
-      readonly encrypted?: boolean | undefined;
+      readonly isEncrypted?: boolean | undefined;
       readonly media?: MediaView | undefined;
     })
   | (TimelineEvent & {
@@ -85,11 +87,11 @@ export interface WindowChange {
 /** A window that was opened, as one conversation may see it now. */
 export interface WindowView {
   readonly windowId: string;
-  readonly srcType: "file" | "search" | "page" | "chatHistory";
+  readonly srcType: "file" | "search" | "page" | "web" | "video" | "chatHistory";
   readonly src: string;
   readonly contentType: string;
   /** Somebody in the audience may not read the source: that it is closed is all that is shown. */
-  readonly closed: boolean;
+  readonly isClosed: boolean;
   /** Size of the whole content. */
   readonly lines: number;
   readonly chars: number;
@@ -98,20 +100,20 @@ export interface WindowView {
   /** Number of the first line in `shown`. */
   readonly top: number;
   /** `shown` ends before the viewport does: the window's limit of characters was reached. */
-  readonly truncated: boolean;
+  readonly isTruncated: boolean;
   /** Written by those who may be trusted with markup: shown as it is where nothing in it can be taken for a tag. */
-  readonly raw: boolean;
+  readonly isRaw: boolean;
   readonly state: WindowState;
-  readonly pinned: boolean;
-  readonly system: boolean;
+  readonly isPinned: boolean;
+  readonly isSystem: boolean;
   /** Untrusted people wrote some of it. */
-  readonly tainted?: boolean | undefined;
+  readonly isTainted?: boolean | undefined;
   /** Turns, this one included, after which it closes; undefined is never. */
   readonly closesIn?: number | undefined;
   /** Always shows its source as it is now. */
-  readonly autorefresh?: boolean | undefined;
+  readonly hasAutorefresh?: boolean | undefined;
   /** Shows its source as it was when it was opened or last refreshed. */
-  readonly refreshable?: boolean | undefined;
+  readonly isRefreshable?: boolean | undefined;
   readonly title?: string | undefined;
   readonly attributes?: Readonly<Record<string, string>> | undefined;
   readonly queries: readonly WindowQuery[];
@@ -120,17 +122,17 @@ export interface WindowView {
 export interface RoomMember {
   readonly userId: UserId;
   /** One of those who run the bridge; power in the room is nothing to be trusted. */
-  readonly admin: boolean;
-  readonly you: boolean;
+  readonly isAdmin: boolean;
+  readonly isYou: boolean;
 }
 
 /** A room as one conversation of the agent may see it. */
 export interface RoomView {
   readonly roomId: RoomId;
   readonly name: string;
-  readonly direct: boolean;
+  readonly isDirect: boolean;
   /** Somebody in the audience may not read this room: only that it is there, and `unread`, are shown. */
-  readonly closed: boolean;
+  readonly isClosed: boolean;
   /** Members whom the agent should know of first come first. */
   readonly members: readonly RoomMember[];
   /** Number of all members; `members` may hold fewer. */
@@ -166,6 +168,8 @@ export interface LogView {
   readonly entries: readonly LogEntry[];
   /** Sources of which something older is left out. */
   readonly leftOut: ReadonlySet<LogEntry["source"]>;
+  /** Summary of what is left out. */
+  readonly summary?: { readonly text: string; readonly isTainted: boolean } | undefined;
   /** Rooms that are named by a number: see `roomNumbers`. */
   readonly numbers?: ReadonlyMap<RoomId, number>;
 }
@@ -175,15 +179,41 @@ export interface FileView {
   readonly path: string;
   readonly contentType: string;
   readonly text: string;
-  readonly tainted?: boolean | undefined;
+  readonly isTainted?: boolean | undefined;
   readonly window?: WindowChange | undefined;
+}
+
+/** A working file of the conversation, or its end. */
+export interface StateFile {
+  readonly text: string;
+  /** Characters of the whole. */
+  readonly chars: number;
+  readonly isTainted?: boolean | undefined;
+}
+
+/** Working files that an agent is shown with every step; a file is undefined where nobody has written it. */
+export interface StateView {
+  /** NOW.md. */
+  readonly status: StateFile | undefined;
+  /** The end of LOG.md. */
+  readonly activity: StateFile | undefined;
+  /** The file facts.json, where the agent tidies it. */
+  readonly facts?: StateFile | undefined;
 }
 
 /** Something that the conversation has set out to do. */
 export interface TodoView {
   readonly number: number;
   readonly name: string;
-  readonly done: boolean;
+  readonly isDone: boolean;
+}
+
+/** A text about how the agent's world works. */
+export interface GuideView {
+  readonly title: string;
+  readonly text: string;
+  /** Stands there without an element around it. */
+  readonly isPlain?: boolean | undefined;
 }
 
 /** All that one step of a turn shows the agent, before it is cut to size and laid out. */
@@ -204,7 +234,7 @@ export interface World {
     readonly scratchpad: FileView | undefined;
   };
   /** Guides in the order in which they are shown. */
-  readonly guides: readonly { readonly title: string; readonly text: string }[];
+  readonly guides: readonly GuideView[];
   readonly systemAdmins: readonly UserId[];
   /** The room that this is shown for; `HOME` for the home conversation, which has none. */
   readonly conversation: RoomId;
@@ -219,6 +249,8 @@ export interface World {
   /** Number of them in all, where these are only the last; undefined: these are all. */
   readonly ephemerisLines?: number | undefined;
   readonly ephemerisWindow?: WindowChange | undefined;
+  /** Memories that fit the new events, the best first. */
+  readonly recalled?: readonly RecalledView[] | undefined;
   /** The running turn: why and when it began, and what it has thought, called and been told so far. */
   readonly turn: {
     readonly id: number;
@@ -226,6 +258,8 @@ export interface World {
     readonly at: Date;
     /** Begin of the turn before it in this conversation. */
     readonly before?: Date | undefined;
+    /** Time for which the room was quiet before what is new in it, such as `3 hours`; undefined: it was not for long. */
+    readonly quietFor?: string | undefined;
     readonly entries: readonly Element[];
   };
   /**
@@ -235,6 +269,8 @@ export interface World {
   readonly windows: readonly WindowView[];
   /** By their numbers. */
   readonly todos: readonly TodoView[];
+  /** Absent for agents that keep no working files. */
+  readonly state?: StateView | undefined;
   /** Shown after the rooms: how to speak, and what the agent has to be reminded of in this step. */
   readonly reminders: readonly string[];
   /** The most characters that system and user message may have together. */

@@ -4,6 +4,7 @@ import { render } from "../lmml/render.ts";
 import { leanNews } from "./lean.ts";
 import { listPart, type Shown } from "./list-part.ts";
 import { leanRoom, roomLists } from "./room.ts";
+import { setsStatus, statusPart } from "./state.ts";
 import { localTime } from "./time.ts";
 import { removedTodo, todoElement } from "./todo.ts";
 import type { TimelineEntry, World } from "./types.ts";
@@ -19,27 +20,28 @@ export class Told {
   readonly histories = new Map<RoomId, string>();
   readonly todos = new Map<number, string>();
   readonly reminders = new Set<string>();
+  #status = "";
   #persona: string | undefined;
   #scratchpad: string | undefined;
 
   /** Takes note of what a world shows. Returns what of it is told for the first time, or is not as it was. */
-  take({ agent, rooms, conversation, windows, todos, reminders, charsMax }: World) {
-    const own = rooms.find((room) => room.roomId === conversation && !room.closed);
+  take({ agent, rooms, conversation, windows, todos, reminders, state, turn, charsMax }: World) {
+    const own = rooms.find((room) => room.roomId === conversation && !room.isClosed);
     const isNew = ({ eventId, sender }: TimelineEntry) => sender !== agent.userId && !this.events.has(eventId);
     const newEvents = (own?.newEvents ?? []).filter(isNew);
     for (const { eventId } of newEvents) this.events.add(eventId);
     const changed = windows.filter((window) => {
       const { closesIn: _, ...look } = window;
       const now = JSON.stringify(look);
-      const same = this.windows.get(window.windowId) === now;
+      const isSame = this.windows.get(window.windowId) === now;
       this.windows.set(window.windowId, now);
-      return !same;
+      return !isSame;
     });
     const moved = rooms.filter((room) => {
       const now = JSON.stringify(room.historyWindow ?? null);
-      const same = (this.histories.get(room.roomId) ?? "null") === now;
+      const isSame = (this.histories.get(room.roomId) ?? "null") === now;
       this.histories.set(room.roomId, now);
-      return !same && !room.closed;
+      return !isSame && !room.isClosed;
     });
     const shown = todos.map((todo) => ({ number: todo.number, element: todoElement(todo) }));
     const gone = [...this.todos.keys()].filter((number) => !todos.some((todo) => todo.number === number));
@@ -54,6 +56,9 @@ export class Told {
         : []),
     ];
     [this.#persona, this.#scratchpad] = [persona, scratchpad];
+    const { text: status = "" } = state?.status ?? {};
+    const isStatusNew = status !== this.#status && !setsStatus(turn.entries, status);
+    this.#status = status;
     const said = reminders.filter((reminder) => !this.reminders.has(reminder));
     for (const reminder of said) this.reminders.add(reminder);
     return {
@@ -61,6 +66,7 @@ export class Told {
       newEvents,
       windows: changed,
       always,
+      status: isStatusNew && state ? statusPart(state) : undefined,
       moved,
       todos: [...planned.map((todo) => todo.element), ...gone.map(removedTodo)],
       reminders: said,
@@ -77,17 +83,21 @@ const none: Shown = { elements: [], reach: 0, leftOut: 0 };
  * windows and histories; todos; new reminders. Undefined where nothing has changed.
  */
 export const updateOf = (world: World, told: Told): { text: string; eventIds: readonly EventId[] } | undefined => {
-  const { own, newEvents, windows, always, moved, todos, reminders } = told.take(world);
-  if ([newEvents, windows, always, moved, todos, reminders].every(({ length }) => length === 0)) return undefined;
+  const { own, newEvents, windows, always, status, moved, todos, reminders } = told.take(world);
+  if (!status && [newEvents, windows, always, moved, todos, reminders].every(({ length }) => length === 0))
+    return undefined;
   const { agent, charsMax } = world;
   const limit = Math.floor(charsMax * updateShare);
   const write = (entry: TimelineEntry) => leanNews(entry, agent.userId, world);
   const events = listPart(newEvents.map(write), { depth: 4, limit: charsMax, keep: "last" }).cut(charsMax);
   const unread = newEvents.length;
-  const room = own && unread > 0 ? leanRoom({ ...own, historyWindow: undefined, unread }, none, events) : undefined;
+  const room =
+    own && unread > 0
+      ? leanRoom({ ...own, historyWindow: undefined, unread }, { history: none, newEvents: events })
+      : undefined;
   const histories = moved.map((each) => {
     const history = roomLists(each, write, limit).history.cut(Math.floor(limit / moved.length));
-    return leanRoom({ ...each, unread: 0 }, history, none);
+    return leanRoom({ ...each, unread: 0 }, { history, newEvents: none });
   });
   const shown: Element = element("chatInterface", { currentDatetime: localTime(world.now, world.timeZone) }, [
     room,
@@ -95,6 +105,7 @@ export const updateOf = (world: World, told: Told): { text: string; eventIds: re
     ...reminders.map((reminder) => element("systemReminder", {}, reminder)),
     ...listPart(todos, { depth: 1, limit, keep: "first" }).cut(limit).elements,
     ...always.map((window) => window.cut(limit)),
+    status?.cut(limit),
     ...windowsPart(windows, limit).cut(limit).elements,
   ]);
   const eventIds = [...newEvents, ...moved.flatMap(({ history }) => history)].map(({ eventId }) => eventId);

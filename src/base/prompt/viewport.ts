@@ -27,7 +27,7 @@ export interface Excerpt {
   readonly top: number;
   readonly bottom: number;
   /** The limit of characters was reached before the viewport's end. */
-  readonly truncated: boolean;
+  readonly isTruncated: boolean;
 }
 
 /** Content that a window is opened on, prepared to be shown in parts. */
@@ -44,7 +44,7 @@ export interface WholeContent extends Content {
   text(charsMax: number): string;
 }
 
-const nothing: Excerpt = { shown: "", top: 0, bottom: 0, truncated: false };
+const nothing: Excerpt = { shown: "", top: 0, bottom: 0, isTruncated: false };
 
 /**
  * Makes excerpts of whole lines as long as one fits; of a line that is longer than `charsMax`, its beginning.
@@ -61,7 +61,7 @@ const excerptsOf = (text: string, starts: readonly number[], lines: number): Con
     while (bottom > top && end(bottom) - from > charsMax) bottom = Math.max(top, Math.floor((top + bottom) / 2));
     while (bottom < last && end(bottom + 1) - from <= charsMax) bottom += 1;
     const shown = beginning(text.slice(from, end(bottom)), charsMax);
-    return { shown, top, bottom, truncated: bottom < last || from + shown.length < end(bottom) };
+    return { shown, top, bottom, isTruncated: bottom < last || from + shown.length < end(bottom) };
   };
 };
 
@@ -118,6 +118,6 @@ export const elementContent = (elements: readonly Element[]): WholeContent => ({
       chars += next ? textChars(next) : 0;
       if (count > 0 && chars > charsMax) break;
     }
-    return { shown: seen.slice(0, count), top, bottom: top + count - 1, truncated: count < seen.length };
+    return { shown: seen.slice(0, count), top, bottom: top + count - 1, isTruncated: count < seen.length };
   },
 });

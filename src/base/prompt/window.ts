@@ -51,9 +51,9 @@ interface Pane {
 }
 
 /** Attributes of the shown lines, if not all are shown; `bottom`: the last of them. */
-const build = ({ view, states }: Pane, children: readonly (Element | undefined)[], bottom: number, cut: boolean) => {
+const build = ({ view, states }: Pane, children: readonly (Element | undefined)[], bottom: number, isCut: boolean) => {
   const { closesIn = 0, top } = view;
-  const part = bottom > 0 && (top > 1 || bottom < view.lines || cut);
+  const isPart = bottom > 0 && (top > 1 || bottom < view.lines || isCut);
   return element(
     "window",
     {
@@ -63,17 +63,17 @@ const build = ({ view, states }: Pane, children: readonly (Element | undefined)[
       contentType: clip(view.contentType, 64),
       lines: view.lines,
       chars: view.chars,
-      topLineNumber: part ? top : undefined,
-      bottomLineNumber: part ? bottom : undefined,
+      topLineNumber: isPart ? top : undefined,
+      bottomLineNumber: isPart ? bottom : undefined,
       autoCloseInTurns: closesIn > 1 ? closesIn : undefined,
       title: view.title === undefined ? undefined : clip(view.title),
       ...Object.fromEntries(Object.entries(view.attributes ?? {}).map(([name, value]) => [name, clip(value)])),
       ...byPresence(states),
       willAutoCloseAfterTurn: closesIn === 1,
-      autorefresh: view.autorefresh,
-      refreshable: view.refreshable,
-      truncated: cut,
-      tainted: view.tainted,
+      autorefresh: view.hasAutorefresh,
+      refreshable: view.isRefreshable,
+      truncated: isCut,
+      tainted: view.isTainted,
     },
     children,
   );
@@ -85,10 +85,10 @@ const contentPart = (pane: Pane, asked: readonly Element[]): Part<Element> => {
   const { shown, top } = view;
   if (view.state === "minimized") return { wanted: 0, cut: () => build(pane, [], 0, false) };
   if (typeof shown === "string")
-    return textPart(shown, depth, (text, cut) => {
+    return textPart(shown, depth, (text, isCut) => {
       const lines = lineCount(text);
-      const content = element("content", { raw: view.raw }, text);
-      return build(pane, [...asked, content], lines > 0 ? top + lines - 1 : 0, cut || view.truncated);
+      const content = element("content", { raw: view.isRaw }, text);
+      return build(pane, [...asked, content], lines > 0 ? top + lines - 1 : 0, isCut || view.isTruncated);
     });
   const list = listPart(shown, { depth: depth + 2, limit, keep: "first", floor: 150 });
   return {
@@ -96,7 +96,7 @@ const contentPart = (pane: Pane, asked: readonly Element[]): Part<Element> => {
     cut: (max) => {
       const { elements, leftOut, reach } = list.cut(max);
       const content = element("content", {}, elements);
-      return build(pane, [...asked, content], reach > 0 ? top + reach - 1 : 0, view.truncated || leftOut > 0);
+      return build(pane, [...asked, content], reach > 0 ? top + reach - 1 : 0, view.isTruncated || leftOut > 0);
     },
   };
 };
@@ -130,21 +130,21 @@ export const windowsPart = (views: readonly WindowView[], limit: number): Part<S
   const paneOf = (view: WindowView): Pane => ({
     view,
     states: [
-      ...(view.pinned ? (["pinned"] as const) : []),
+      ...(view.isPinned ? (["pinned"] as const) : []),
       ...shownAs[view.state],
-      ...(view.system ? (["system"] as const) : []),
+      ...(view.isSystem ? (["system"] as const) : []),
     ],
     depth,
     limit,
   });
   const shell = (view: WindowView): Element =>
-    view.closed ? closedWindow(view) : build(paneOf(view), [], 0, view.state !== "minimized" && view.chars > 0);
+    view.isClosed ? closedWindow(view) : build(paneOf(view), [], 0, view.state !== "minimized" && view.chars > 0);
   const part = boxPart(views.toReversed(), {
     depth,
     limit,
     shell,
     part: (view) => {
-      if (view.closed) return { wanted: 0, cut: () => closedWindow(view) };
+      if (view.isClosed) return { wanted: 0, cut: () => closedWindow(view) };
       const inner = windowPart(paneOf(view));
       const frame = Math.max(0, sizeAt(inner.cut(0), depth) - sizeAt(shell(view), depth));
       return { wanted: frame + inner.wanted, cut: (max) => (max < frame ? shell(view) : inner.cut(max - frame)) };
@@ -167,7 +167,7 @@ export const windowElement = (view: WindowView, limit = 16_000): Element | undef
 /** A file that is always open, shown whole as far as it fits. `states` are attributes by presence, in their order. */
 export const fileWindow = (
   windowId: string,
-  { path: src, contentType, text, tainted, window: change }: FileView,
+  { path: src, contentType, text, isTainted, window: change }: FileView,
   states: readonly StateName[],
   { depth, limit }: Pick<Pane, "depth" | "limit">,
 ): Part<Element> => {
@@ -179,21 +179,21 @@ export const fileWindow = (
     srcType: "file",
     src,
     contentType,
-    closed: false,
+    isClosed: false,
     lines: content.lines,
     chars: content.chars,
     shown: seen.shown,
     top: seen.top,
-    truncated: seen.truncated,
-    raw: true,
+    isTruncated: seen.isTruncated,
+    isRaw: true,
     state: change?.state ?? "normal",
-    pinned: true,
-    system: true,
-    tainted,
+    isPinned: true,
+    isSystem: true,
+    isTainted,
     queries: change?.queries ?? [],
   };
-  const minimized = view.state === "minimized";
-  const named = minimized ? [...states.filter((state) => state !== "maximized"), "minimized" as const] : states;
+  const isMinimized = view.state === "minimized";
+  const named = isMinimized ? [...states.filter((state) => state !== "maximized"), "minimized" as const] : states;
   return windowPart({ view, states: named, depth, limit });
 };
 

@@ -36,6 +36,9 @@ export const splitPath = (path: string): { share: string; path: string } => {
   return { share: path.slice(0, colon), path: path.slice(colon + 1) };
 };
 
+/** True if the agent keeps working files: NOW.md, LOG.md and facts.json. */
+export const keepsState = ({ settings }: Agent): boolean => settings.tools.includes("memory");
+
 interface Hearers {
   /** The agent's file was changed while we run. */
   readonly onChanged?: (agent: Agent) => void;
@@ -43,11 +46,11 @@ interface Hearers {
   readonly onRefused?: (refusal: string, key: string) => void;
 }
 
-/** Settings by a version of the file; `refused`: those of before, since it cannot be used. */
+/** Settings by a version of the file; `isRefused`: those of before, since it cannot be used. */
 interface ReadSettings {
   readonly version: number;
   readonly settings: AgentSettings;
-  readonly refused: boolean;
+  readonly isRefused: boolean;
 }
 
 /** All agents of the bridge, and their settings as their files have them now. */
@@ -77,7 +80,7 @@ export class AgentDirectory {
     const { name, owner } = seed;
     const userId = agentUserId(name, serverName);
     const displayName = seed.settings.displayName ?? name;
-    const added = await this.#agents.add({
+    const wasAdded = await this.#agents.add({
       name,
       userId,
       owner,
@@ -87,7 +90,7 @@ export class AgentDirectory {
         .toLowerCase(),
       deviceId: `CLEVERNET${secret(4).toUpperCase()}`,
     });
-    if (!added) return false;
+    if (!wasAdded) return false;
     const file = { share: "agents", owner };
     await this.#files.seed({
       ...file,
@@ -153,7 +156,7 @@ export class AgentDirectory {
     const read = known?.version === version ? known : this.#read(row.name, version, fileText);
     const { settings } = read;
     const { wakeUpTimerSeconds } = settings;
-    const isNew = timerVersion !== version && !read.refused;
+    const isNew = timerVersion !== version && !read.isRefused;
     const counts = isNew && (timerVersion === null || timerInFile !== wakeUpTimerSeconds);
     const agent = withSettings(counts ? { ...row, wakeUpTimerSeconds } : row, settings);
     if (isNew) {
@@ -169,10 +172,10 @@ export class AgentDirectory {
     const where = `agents:${settingsFile(name)}`;
     let read: ReadSettings;
     try {
-      read = { version, settings: parseAgentSettings(JSON.parse(text ?? "{}"), where), refused: false };
+      read = { version, settings: parseAgentSettings(JSON.parse(text ?? "{}"), where), isRefused: false };
     } catch (error) {
       const lastGood = this.#settings.get(name)?.settings ?? parseAgentSettings({}, where);
-      read = { version, settings: lastGood, refused: true };
+      read = { version, settings: lastGood, isRefused: true };
       const refusal = `${where} is refused, the last good one stays: ${messageOf(error)}`;
       this.#log.error({ agent: name }, refusal);
       this.#hearers.onRefused?.(refusal, digest(where, version));

@@ -12,9 +12,9 @@ export const isDirect = (
   { agents, humans }: Company,
   agentsHere: number,
 ): boolean => {
-  const alone = agentsHere === 1 && humans === 1;
-  const direct = humans <= 1 && agents.some((one) => one.userId === userId && one.direct);
-  return alone || direct;
+  const isAlone = agentsHere === 1 && humans === 1;
+  const isDirect = humans <= 1 && agents.some((one) => one.userId === userId && one.isDirect);
+  return isAlone || isDirect;
 };
 
 /**

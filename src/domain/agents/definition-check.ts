@@ -1,17 +1,19 @@
 import { messageOf, UserError } from "../../base/lib/errors.ts";
 import { nearest } from "../../base/lib/nearest.ts";
 import { type FilePath, formatPath } from "../files/path.ts";
+import { checkWorkingFile } from "../files/working-files.ts";
 import { parseAgentSettings } from "./settings.ts";
 import { isSubAgentFile, parseSubAgent } from "./sub-agent.ts";
 
 /**
- * A check that refuses an `agent.json` or the file of a sub-agent that could not be used, with all that is wrong with
- * it. Other files are not looked at.
+ * A check that refuses an `agent.json`, the file of a sub-agent or a working file that could not be used, with all that
+ * is wrong with it. Other files are not looked at.
  * @param toolNames all tools there are
  */
 export const definitionCheck =
   (toolNames: readonly string[]) =>
   (file: FilePath, text: string | null): void => {
+    checkWorkingFile(file, text);
     const isSettings = file.share === "agents" && /^\/[^/]+\/agent\.json$/.test(file.path);
     if (!isSettings && !isSubAgentFile(file)) return;
     const where = formatPath(file);

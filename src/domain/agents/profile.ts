@@ -4,7 +4,7 @@ import type { Agent, AgentDirectory } from "./agent.ts";
 
 /** Makes an agent's user, device and profile what they should be; what was done before is not asked again. */
 export async function introduce(agent: Agent, client: MatrixClient, directory: AgentDirectory): Promise<void> {
-  if (!agent.registered) {
+  if (!agent.isRegistered) {
     await client.register(agent.userId);
     await client.putDevice(agent.userId, agent.deviceId);
     await directory.table.markRegistered(agent.name);

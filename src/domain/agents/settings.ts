@@ -16,7 +16,7 @@ export const toolSets = ["core", "memory", "sandbox", "web", ...subAgentSets] as
 export type ToolSet = (typeof toolSets)[number];
 
 /** Sets that people are told of: the others are taken, and hold no tool yet. */
-export const setsTold = ["core", "planner"] as const satisfies readonly ToolSet[];
+export const setsTold = ["core", "memory", "sandbox", "web", "planner", "librarian"] as const;
 
 const agentFlags = ["PreventParallelFunctionCalls", "PreventFunctionCallsWithoutThoughts"] as const;
 type AgentFlag = (typeof agentFlags)[number];
@@ -73,6 +73,9 @@ const isTimeZone = (zone: string): boolean => {
 
 const seconds = "a whole number of seconds, from 60 to 31536000 (a year), or null for never";
 const yearSeconds = 31_536_000;
+const followUpMost = 86_400;
+const followUp = `a whole number of seconds, from 60 to ${followUpMost} (a day), or null for never`;
+const idleSeconds = `a whole number of seconds, from 600 to ${yearSeconds} (a year)`;
 const prompt = "text, or null for none";
 const subAgentNames = "a list of names of sub-agents, such as planner and clerk, or null for all";
 const timeZone = "the name of a time zone, such as Europe/Berlin or UTC";
@@ -117,6 +120,31 @@ export const agentFields = {
     .nullable()
     .default(3600)
     .describe("After so many seconds without a turn it wakes by itself, at home. `null`: never."),
+  followUpAfterSeconds: z
+    .int(followUp)
+    .min(60, followUp)
+    .max(followUpMost, followUp)
+    .nullable()
+    .default(null)
+    .describe(
+      "After so many seconds of silence in a room where it has left something open (a question, something that it said it would do, a todo), it wakes there and decides whether to say something. While nobody answers, it wakes again after twice as long, until that is more than a day. `!quiet` ends it. `null`: never.",
+    ),
+  defaultMode: section({
+    afterSeconds: z
+      .int(idleSeconds)
+      .min(600, idleSeconds)
+      .max(yearSeconds, idleSeconds)
+      .default(21_600)
+      .describe("Seconds without anything new in a conversation before it begins."),
+    budget: budgetLimit()
+      .default({ tokens: 100_000 })
+      .describe("Most that it may spend on it on one day (UTC), within the other budgets."),
+  })
+    .nullable()
+    .default(null)
+    .describe(
+      "Where nothing has happened for long, it wakes once to tidy what it keeps of the conversation: facts, todos, its status. It then has no other tools and says nothing to anybody; it thinks with `models.read`, where that is set. `{}` takes the defaults. `null`: never.",
+    ),
   autoJoinInvites: yesOrNo.default(true).describe("Accepts invitations of people who have the right to `chat`."),
   temperature: temperature()
     .default(1)
@@ -196,7 +224,12 @@ export const agentFields = {
       'Most that it may spend on one day (UTC), such as `{ "tokens": 1000000, "usd": 2 }`, beside the budgets of config.yaml.',
     ),
   maxConcurrentTurns: wholeFrom(1, 32).default(4).describe("Conversations in which it works at the same time."),
-  maxIterations: wholeFrom(1, 25).default(10).describe("Most steps of one turn. Each is one call of the model."),
+  maxIterations: wholeFrom(1, 25)
+    .nullable()
+    .default(null)
+    .describe(
+      "Most steps of one turn. Each is one call of the model. `null`: 10, and 25 where it can run commands in a sandbox.",
+    ),
   timeZone: text(timeZone)
     .refine(isTimeZone, timeZone)
     .default("UTC")

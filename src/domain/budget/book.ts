@@ -14,9 +14,14 @@ export interface Payer {
   readonly roomId: RoomId;
   /** For whom the call is made: each of them pays all of it. */
   readonly requesters: readonly UserId[];
+  /** The agent tidies its memory: there is a budget for that. */
+  readonly isTidying?: boolean;
 }
 
 export const budgetScopes = ["bridge", "agent", "room", "requester"] as const satisfies BudgetScope[];
+
+/** Account that people set limits of. */
+type SetAccount = Account & { readonly scope: BudgetScope };
 
 /** Stands for each agent, room or person without a limit of its own. */
 export const each = "*";
@@ -54,8 +59,9 @@ export class BudgetReached extends UserError {
 }
 
 /** A budget's name, as people know it. */
-export const budgetName = ({ scope, key }: { readonly scope: BudgetScope; readonly key: string }): string => {
+export const budgetName = ({ scope, key }: { readonly scope: Account["scope"]; readonly key: string }): string => {
   if (scope === "bridge") return "this bridge";
+  if (scope === "default mode") return `the default mode of the agent ${key}`;
   if (key === each) return scope === "requester" ? "each person" : `each ${scope}`;
   return scope === "requester" ? key : `the ${scope} ${key}`;
 };
@@ -111,7 +117,7 @@ export class BudgetBook {
   }
 
   /** Every limit that holds, by its own name. */
-  all(): Account[] {
+  all(): SetAccount[] {
     const configured = budgetScopes.flatMap((scope) =>
       Object.keys(this.#limitsFor(scope)).map((key) => `${scope} ${key}`),
     );
@@ -134,10 +140,13 @@ export class BudgetBook {
   }
 
   /** From where a call is paid; nothing where no budget is set at all. */
-  accounts({ agent, roomId, requesters }: Omit<Payer, "key" | "turnId">): Account[] {
-    if (agent.settings.budget === null && !this.counts) return [];
+  accounts({ agent, isTidying, roomId, requesters }: Omit<Payer, "key" | "turnId">): Account[] {
+    const tidying = isTidying ? agent.settings.defaultMode : null;
+    const own: Account[] = tidying ? [{ scope: "default mode", key: agent.name, ...tidying.budget }] : [];
+    if (agent.settings.budget === null && !this.counts) return own;
     const people = [...new Set(requesters)];
     return [
+      ...own,
       { scope: "bridge", key: "", ...this.limit("bridge", "") },
       { scope: "agent", key: agent.name, ...this.limitOfAgent(agent) },
       ...(roomId === HOME ? [] : [{ scope: "room" as const, key: roomId, ...this.limit("room", roomId) }]),

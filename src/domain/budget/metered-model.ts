@@ -94,7 +94,7 @@ export class MeteredModel {
       ...completion,
       usage: book.priceOf(request.model, completion.usage),
       milliseconds: Math.round(clock.monotonic() - started),
-      reservation: reserve.held ? payer.key : undefined,
+      reservation: reserve.isHeld ? payer.key : undefined,
     };
   }
 
@@ -115,12 +115,12 @@ export class MeteredModel {
       await reservation.waitUntilReserved();
       // A provider that gave no answer and was not interrupted charges nothing.
       if (reservation.arrived === 0 && !aborted) {
-        if (reservation.held) await book.table.release(key);
+        if (reservation.isHeld) await book.table.release(key);
         return;
       }
       const promptTokens = reservation.promptTokens;
       const used = { promptTokens, cachedTokens: 0, completionTokens: reservation.arrived };
-      const usage = book.priceOf(request.model, { ...used, costUsd: undefined, estimated: true });
+      const usage = book.priceOf(request.model, { ...used, costUsd: undefined, isEstimated: true });
       const call = { key, agent: agent.name, roomId, requesters, model: request.model, milliseconds };
       await book.table.record({ ...call, ...usage });
     } catch (error) {
@@ -132,7 +132,7 @@ export class MeteredModel {
 /** Amount that one call holds of its payers' budgets; it grows with the answer. */
 class Reservation {
   arrived = 0;
-  held = false;
+  isHeld = false;
   readonly #book: BudgetBook;
   readonly request: ChatRequest;
   readonly payer: Payer;
@@ -166,7 +166,7 @@ class Reservation {
   /** `chars` of the answer have arrived so far. */
   countHeard(chars: number): void {
     this.arrived = Math.ceil(chars / 4);
-    if (this.held && this.arrived > this.#granted) this.#growing ??= this.#grow();
+    if (this.isHeld && this.arrived > this.#granted) this.#growing ??= this.#grow();
   }
 
   /** Resolves when nothing more will be reserved. */
@@ -198,7 +198,7 @@ class Reservation {
     const amount = this.#book.estimate(this.request.model, this.promptTokens, answerTokens);
     const refusal = await this.#book.table.reserve(this.payer.key, this.payer.turnId, accounts, amount);
     if (refusal) return new BudgetReached(refusal);
-    this.held = true;
+    this.isHeld = true;
     return undefined;
   }
 }

@@ -30,11 +30,13 @@ export class ShareMeter {
 
   /** Whole tokens, which are `tokens` together. */
   #divide(tokens: number, parts: readonly Part[]): void {
-    const whole = parts.reduce((sum, { weight }) => sum + weight, 0) || 1;
+    const sum = parts.reduce((total, { weight }) => total + weight, 0);
+    // A frame is all that messages without text have: one costs as much as another.
+    const [whole, least] = sum > 0 ? [sum, 0] : [parts.length, 1];
     let before = 0;
     let given = 0;
     for (const { what, weight } of parts) {
-      before += weight;
+      before += weight + least;
       const upTo = Math.round((tokens * before) / whole);
       this.#known.set(what, upTo - given);
       given = upTo;

@@ -5,8 +5,8 @@ export const thousands = new Intl.NumberFormat("en");
 
 /** Says how much a step's call has cost, and how much of that each message. */
 export function stepSpendingText(spending: StepSpending): string {
-  const { promptTokens, cachedTokens, completionTokens, costUsd, estimated, model, shares } = spending;
-  const about = estimated ? "about " : "";
+  const { promptTokens, cachedTokens, completionTokens, costUsd, isEstimated, model, shares } = spending;
+  const about = isEstimated ? "about " : "";
   const cached = cachedTokens > 0 ? ` (${thousands.format(cachedTokens)} from the cache)` : "";
   const cost = costUsd === null ? "" : `, ${costUsd.toFixed(4)} USD`;
   const parts = (shares ?? []).map(({ role, tokens }) => `${role} ${thousands.format(tokens)}`);

@@ -74,7 +74,7 @@ export class Machine {
     });
     const machine = new Machine(parts, row, olm, { store, batches });
     try {
-      if (!row.published) await machine.#publish();
+      if (!row.isPublished) await machine.#publish();
       return machine;
     } catch (error) {
       machine.close();

@@ -154,7 +154,7 @@ export class Machines {
   async #openOne(userId: UserId): Promise<Machine> {
     const row = await this.#take(userId);
     if (!row) throw new Error(`${userId} is no agent, and has no device`);
-    if (row.forgetful) return this.#renew(row, "the database does not remember it");
+    if (row.isForgetful) return this.#renew(row, "the database does not remember it");
     const rows = new CryptoRows(this.#parts.database, userId, row.epoch);
     return Machine.open({ ...this.#parts, table: this.#table }, row, rows).catch((error: unknown) => {
       const why = reasonToRenew(error) ?? (isOutside(error) ? undefined : `its store is damaged: ${messageOf(error)}`);

@@ -44,19 +44,19 @@ const settingsOf = ({ encryption, visibility }: SealedRoom): EncryptionSettings 
 /**
  * Encrypts an event for those who are in the room now, with the devices that they have now; new devices are given the
  * key first. Whoever sends it stores it first: it is never encrypted twice.
- * @param fresh a new session is begun, whatever was used before
+ * @param isFresh a new session is begun, whatever was used before
  */
 export async function seal(
   device: Device,
   room: SealedRoom,
   inner: Inner,
-  fresh: boolean,
+  isFresh: boolean,
 ): Promise<Record<string, unknown>> {
   const { machine } = device;
   const readers = () => room.readers.map((user) => new OlmUserId(user));
   const roomId = () => new OlmRoomId(room.roomId);
   await track(device, room.readers);
-  if (fresh) await machine.invalidateGroupSession(roomId());
+  if (isFresh) await machine.invalidateGroupSession(roomId());
   const claim = await machine.getMissingSessions(readers());
   if (claim) await send(device, claim);
   for (const share of await machine.shareRoomKey(roomId(), readers(), settingsOf(room))) await send(device, share);

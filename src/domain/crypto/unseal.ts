@@ -69,8 +69,8 @@ export async function unseal(
 function readClear(raw: Record<string, unknown>, clear: unknown): Unsealed {
   if (!isObject(clear) || "state_key" in clear) return { state: "unreadable", reason: "it holds state" };
   const read = readEvent({ ...raw, type: clear.type, content: clear.content });
-  const event = read.ok ? read.event : read.remains;
-  if (!event) return { state: "unreadable", reason: read.ok ? "it holds nothing" : read.reason };
+  const event = read.isValid ? read.event : read.remains;
+  if (!event) return { state: "unreadable", reason: read.isValid ? "it holds nothing" : read.reason };
   const { type, content } = event;
   if (!inside.has(type)) return { state: "unreadable", reason: "it holds an event of another kind" };
   return { state: "read", type, content };

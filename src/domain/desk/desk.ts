@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { Database } from "../../adapters/database/connection.ts";
-import { type EventId, HOME, type RoomId } from "../../base/lib/ids.ts";
+import { UserError } from "../../base/lib/errors.ts";
+import { type Conversation, type EventId, HOME, type RoomId } from "../../base/lib/ids.ts";
 import { fromStored } from "../../base/prompt/stored.ts";
 import type { FileView, WindowChange, WindowView } from "../../base/prompt/types.ts";
 import {
@@ -14,8 +15,9 @@ import {
 } from "../../base/prompt/viewport.ts";
 import { type Agent, personaPath } from "../agents/agent.ts";
 import { textTypeOf } from "../files/content.ts";
+import { type FileStores, storeOf } from "../files/file-reader.ts";
 import { type FilePath, formatPath, parsePath, type ShareName } from "../files/path.ts";
-import type { Store } from "../files/store.ts";
+import { isFrom } from "../files/texts.ts";
 import { Past } from "../tables/scrollback.ts";
 import { type DeskFile, type DeskRows, type Reading, type Seat, type WindowRow, Windows } from "../tables/windows.ts";
 
@@ -40,7 +42,7 @@ export interface Material {
   readonly contentType: string;
   /** The event that the content came with: its redaction concerns what was shown, too. */
   readonly eventId?: EventId | null | undefined;
-  readonly tainted?: boolean | undefined;
+  readonly isTainted?: boolean | undefined;
   /** Why there is nothing to be seen. */
   readonly problem?: string | undefined;
 }
@@ -64,11 +66,11 @@ export const seatOf = (agent: Agent, roomId: RoomId): Seat => ({
 /** Reads the desks of conversations. */
 export class Desks {
   readonly #windows: Windows;
-  readonly #stores: Readonly<Partial<Record<ShareName, Store>>>;
+  readonly #stores: FileStores;
   readonly #past: Past;
   readonly #contents = new LRUCache<string, WholeContent>({ maxSize: contentCharsKept });
 
-  constructor(database: Database, stores: Readonly<Partial<Record<ShareName, Store>>>) {
+  constructor(database: Database, stores: FileStores) {
     this.#windows = new Windows(database);
     this.#past = new Past(database);
     this.#stores = stores;
@@ -93,10 +95,12 @@ export class Desks {
   }
 
   /** Reads a desk from its rows; one statement more for a large file that is seen for the first time. */
-  async lay(agent: Agent, { windows, files, homeOpen }: DeskRows): Promise<Desk> {
+  async lay(agent: Agent, { windows, files, isHomeOpen }: DeskRows): Promise<Desk> {
     const [persona, pad] = [parsePath(personaPath(agent)), scratchpadOf(agent)];
     const changes = new Map(
-      windows.flatMap((row) => (row.srcType === "system" && row.open ? [[row.windowId, changeOf(row)] as const] : [])),
+      windows.flatMap((row) =>
+        row.srcType === "system" && row.isOpen ? [[row.windowId, changeOf(row)] as const] : [],
+      ),
     );
     const fileView = (path: FilePath | undefined, windowId: string): FileView | undefined => {
       const file = path && files.find((one) => one.share === path.share && one.path === path.path);
@@ -105,11 +109,11 @@ export class Desks {
         path: formatPath(file),
         contentType: file.contentType,
         text: file.text ?? "",
-        tainted: file.tainted,
+        isTainted: file.isTainted,
         window: changes.get(windowId),
       };
     };
-    const shown = windows.filter(({ open, state }) => open && state !== "minimized");
+    const shown = windows.filter(({ isOpen, state }) => isOpen && state !== "minimized");
     const always = [persona, ...(pad ? [pad] : [])].map(formatPath);
     const isShown = (path: string): boolean =>
       always.includes(path) || shown.some(({ src }) => src === path) || !windows.some(({ src }) => src === path);
@@ -120,18 +124,22 @@ export class Desks {
       changes,
       persona: fileView(persona, "persona"),
       // Also where nobody has written it yet: the agent is to know where it is.
-      scratchpad: scratchpad ?? (homeOpen ? emptyFile(pad, changes.get("scratchpad")) : undefined),
-      sources: [...shown.flatMap(({ sources }) => sources), ...(scratchpad ? [HOME] : [])],
+      scratchpad: scratchpad ?? (isHomeOpen ? emptyFile(pad, changes.get("scratchpad")) : undefined),
+      sources: [
+        ...shown.flatMap(({ sources }) => sources),
+        ...files.filter((file) => isShown(formatPath(file))).flatMap(({ sources }) => sources),
+        ...(scratchpad ? [HOME] : []),
+      ],
       taint: [
         ...shown.flatMap(({ taint }) => taint),
-        ...files.filter((file) => file.tainted && isShown(formatPath(file))).map(formatPath),
+        ...files.filter((file) => file.isTainted && isShown(formatPath(file))).map(formatPath),
       ],
     };
   }
 
   /** Content that a window shows as it stands, and as much around it as is at hand. */
   async material(agent: Agent, row: WindowRow, files: readonly DeskFile[]): Promise<Material> {
-    const file = row.open && row.srcType === "file" ? files.find((one) => formatPath(one) === row.src) : undefined;
+    const file = row.isOpen && row.srcType === "file" ? files.find((one) => formatPath(one) === row.src) : undefined;
     if (file && file.beginning !== null && file.lines !== null && file.chars !== null) {
       const whole = { lines: file.lines, chars: file.chars };
       const content =
@@ -139,34 +147,52 @@ export class Desks {
         partialContent(file.beginning, whole, viewportOf(row, whole.lines), agent.settings.windowChars);
       if (content) return { ...file, content };
     }
-    return this.whole(row, files);
+    return this.whole(agent, row, files);
   }
 
   /** All that is in an open window: of a file, as it is now. */
-  async whole(row: WindowRow, files: readonly DeskFile[]): Promise<WholeMaterial> {
-    if (!row.open) return { content: empty, version: 0, contentType: row.contentType };
+  async whole(agent: Agent, row: WindowRow, files: readonly DeskFile[]): Promise<WholeMaterial> {
+    if (!row.isOpen) return { content: empty, version: 0, contentType: row.contentType };
     if (row.srcType !== "file") {
       const shown = row.contentType === "text/lmml" ? fromStored(row.content ?? "<content />").children : row.content;
       const content = typeof shown === "object" && shown !== null ? elementContent(shown) : textContent(shown ?? "");
       return { content, version: 0, contentType: row.contentType };
     }
     const known = files.find((file) => formatPath(file) === row.src);
-    if (known?.binary) return { content: empty, ...known, problem: "what is in the file is no text" };
+    if (known?.isBinary) return { content: empty, ...known, problem: "what is in the file is no text" };
     if (known) return { ...known, content: await this.#contentOf(known) };
     const { share, path } = parsePath(row.src);
-    const [stored] =
-      share === "system" || share === "sandbox" ? ((await this.#stores[share]?.read([{ share, path }])) ?? []) : [];
-    if (!stored)
+    // Some files can be read although nobody has written them.
+    const conversation = { agent: agent.name, roomId: row.roomId };
+    if (share === "sandbox") return this.#inSandbox(row, conversation);
+    const [stored] = (await storeOf(this.#stores, share, conversation)?.read([{ share, path }])) ?? [];
+    // One that was written in this moment may have other walls.
+    if (!stored || stored.sources.length > 0)
       return { content: empty, version: 0, contentType: row.contentType, problem: "the file is not there any more" };
     return { ...stored, content: textContent(stored.text ?? "") };
+  }
+
+  /** A file of the conversation's own sandbox; its walls are those of the window. */
+  async #inSandbox(row: WindowRow, conversation: Conversation): Promise<WholeMaterial> {
+    const nothing = { content: empty, version: 0, contentType: row.contentType };
+    try {
+      const [stored] = (await storeOf(this.#stores, "sandbox", conversation)?.read([parsePath(row.src)])) ?? [];
+      if (!stored) return { ...nothing, problem: "the file is not there any more" };
+      if (stored.text === null) return { ...nothing, problem: "what is in the file is no text" };
+      if (!isFrom(stored, row)) return { ...nothing, problem: "the computer holds more by now: open the file again" };
+      return { ...stored, content: textContent(stored.text) };
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      return { ...nothing, problem: error.message };
+    }
   }
 
   async #contentOf(file: DeskFile): Promise<WholeContent> {
     if (file.text !== null) return textContent(file.text);
     const known = this.#contents.get(keyOf(file));
     if (known) return known;
-    const [read] = (await this.#stores[file.share as ShareName]?.read([file])) ?? [];
-    if (!read) return empty;
+    const [read] = (await this.#stores.stores[file.share as Exclude<ShareName, "sandbox">]?.read([file])) ?? [];
+    if (!read || !isFrom(read, file)) return empty;
     const content = textContent(read.text ?? "");
     this.#contents.set(keyOf(read), content, { size: content.chars + 1 });
     return content;
@@ -206,33 +232,33 @@ const isOurs = (row: WindowRow): boolean => row.srcType === "file" && /^(?:agent
 export const viewOf = (
   agent: Agent,
   row: WindowRow,
-  { content, version, contentType, eventId, tainted, problem }: Material,
+  { content, version, contentType, eventId, isTainted, problem }: Material,
 ): WindowView => {
-  const { shown, top, truncated } = excerptOf(row, content, agent.settings.windowChars);
-  const live = row.srcType === "file";
+  const { shown, top, isTruncated } = excerptOf(row, content, agent.settings.windowChars);
+  const isLive = row.srcType === "file";
   return {
     windowId: row.windowId,
     srcType: row.srcType === "system" ? "chatHistory" : row.srcType,
-    src: row.open ? row.src : "",
+    src: row.isOpen ? row.src : "",
     contentType,
-    closed: !row.open,
+    isClosed: !row.isOpen,
     lines: content.lines,
     chars: content.chars,
     shown,
     top,
-    truncated,
-    raw: isOurs(row),
+    isTruncated,
+    isRaw: isOurs(row),
     state: row.state,
-    pinned: row.pinned,
-    system: false,
-    tainted: tainted === true || row.taint.length > 0,
-    closesIn: row.pinned ? undefined : row.turnsLeft,
-    autorefresh: live,
-    refreshable: !live,
-    title: row.open ? (row.title ?? undefined) : undefined,
-    attributes: row.open
+    isPinned: row.isPinned,
+    isSystem: false,
+    isTainted: isTainted === true || row.taint.length > 0,
+    closesIn: row.isPinned ? undefined : row.turnsLeft,
+    hasAutorefresh: isLive,
+    isRefreshable: !isLive,
+    title: row.isOpen ? (row.title ?? undefined) : undefined,
+    attributes: row.isOpen
       ? { ...row.attributes, ...(eventId && { eventId }), ...(problem !== undefined && { problem }) }
       : {},
-    queries: row.open ? row.queries.filter((query) => query.version === version) : [],
+    queries: row.isOpen ? row.queries.filter((query) => query.version === version) : [],
   };
 };

@@ -3,6 +3,7 @@ import { beginning } from "../../base/prompt/measure.ts";
 import { toStored } from "../../base/prompt/stored.ts";
 import { nameOf, parsePath } from "../files/path.ts";
 import { type SearchMode, search } from "../files/search.ts";
+import { searchByMeaning } from "./semantic-search.ts";
 import type { WindowSource } from "./windows.ts";
 
 /** Arguments of a search, beside its place. */
@@ -17,9 +18,12 @@ const lineChars = 300;
 
 /** A search through files: each result is a line of the window. */
 export const searchSource: WindowSource = {
-  async read(path, args, { files, signal }) {
+  async read(path, args, { files, findPassages, signal }) {
     const { query, mode } = JSON.parse(args) as SearchArguments;
-    const results = await search(files, { path, query, mode, limit: resultsMax, signal });
+    const request = { path, query, limit: resultsMax, signal };
+    const results = await (mode === "semantic"
+      ? searchByMeaning(files, request, findPassages)
+      : search(files, { ...request, mode }));
     const shown = results.map(({ path: found, score, lines }) =>
       element(
         "searchResult",

@@ -71,7 +71,7 @@ export class SystemWindows {
       throw new UserError("The ephemeris shows its newest entries. Ask about the others with the action query.");
     const before = {
       state: row?.state ?? "normal",
-      pinned: true,
+      isPinned: true,
       top: row?.top ?? usualTop(subject, row?.height || subject.height),
       height: row?.height || subject.height,
     };
@@ -157,7 +157,7 @@ export class SystemWindows {
       height: Math.max(1, content.lines),
       follows: false,
       sources: windowId === "scratchpad" && file ? [HOME] : [],
-      text: async () => ({ text: content.text(submodelCharsMax), names: file?.tainted ? [path] : [] }),
+      text: async () => ({ text: content.text(submodelCharsMax), names: file?.isTainted ? [path] : [] }),
     };
   }
 }

@@ -32,7 +32,7 @@ export interface Outcome {
 /** State of a window that its reader can change. */
 export interface Pose {
   readonly state: WindowState;
-  readonly pinned: boolean;
+  readonly isPinned: boolean;
   readonly top: number;
   readonly height: number;
 }
@@ -73,9 +73,9 @@ export const pose = (
     case "restore":
       return { ...before, state: "normal" };
     case "pin":
-      return { ...before, pinned: true };
+      return { ...before, isPinned: true };
     case "unpin":
-      return { ...before, pinned: false };
+      return { ...before, isPinned: false };
     default:
       return before;
   }

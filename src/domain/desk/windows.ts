@@ -4,6 +4,7 @@ import { windowElement } from "../../base/prompt/window.ts";
 import type { Agent } from "../agents/agent.ts";
 import { type Submodel, submodelCharsMax } from "../budget/submodel.ts";
 import type { FileSystem } from "../files/file-system.ts";
+import type { KnowledgeSought, Passage } from "../tables/knowledge-query.ts";
 import type { DeskFile, StoredQuery, WindowChanges, WindowDraft, WindowRow } from "../tables/windows.ts";
 import { type Desks, excerptOf, type Material, seatOf, viewOf, type WholeMaterial } from "./desk.ts";
 import { SystemWindows } from "./system-window.ts";
@@ -16,18 +17,28 @@ interface Snapshot {
   readonly content: string;
   /** Rooms and users whose content is in it. */
   readonly sources: readonly RoomId[];
-  /** Paths of tainted files in it. */
+  /** Untrusted texts in it: paths of files, and hosts of the web as `web:HOST`. */
   readonly taint: readonly string[];
+  readonly title?: string | undefined;
+  readonly attributes?: Readonly<Record<string, string>>;
+  /** Addresses of the web that stand in it, as `addressesIn` gives them. */
+  readonly addresses?: readonly string[];
+}
+
+/** Finds passages of what the agent knows, behind the walls of the conversation. */
+export type PassageFinder = (question: KnowledgeSought) => Promise<readonly Passage[]>;
+
+/** Services by which a source is read. */
+interface SourceContext {
+  readonly files: FileSystem;
+  readonly findPassages: PassageFinder;
+  readonly signal: AbortSignal;
 }
 
 /** Source of a window that is not read anew with each step. */
 export interface WindowSource {
   /** `args` is JSON. Throws a UserError where it cannot be read, or not by those who are concerned. */
-  read(
-    src: string,
-    args: string,
-    context: { readonly files: FileSystem; readonly signal: AbortSignal },
-  ): Promise<Snapshot>;
+  read(src: string, args: string, context: SourceContext): Promise<Snapshot>;
 }
 
 export type WindowSources = Readonly<Partial<Record<WindowRow["srcType"], WindowSource>>>;
@@ -37,12 +48,10 @@ export interface WindowParts {
   readonly sources: WindowSources;
 }
 
-interface Origin {
+interface Origin extends SourceContext {
   readonly agent: Agent;
   readonly roomId: RoomId;
   readonly key: string;
-  readonly signal: AbortSignal;
-  readonly files: FileSystem;
   readonly submodel: Submodel;
   readonly untrusted: (names: Iterable<string>) => Promise<readonly string[]>;
 }
@@ -73,9 +82,9 @@ export class WindowDesk {
 
   /** Opens a window, or turns to the one that is open on the same. */
   async open(target: WindowTarget): Promise<Outcome & { readonly windowId: string }> {
-    const { agent, key, files, signal } = this.#origin;
+    const { agent, key } = this.#origin;
     const args = target.arguments ?? "";
-    const read = await this.#sources[target.srcType]?.read(target.src, args, { files, signal });
+    const read = await this.#read(target.srcType, target.src, args);
     const windowId = await this.#desks.table.open(this.#seat, {
       arguments: args,
       contentType: "text/plain",
@@ -84,6 +93,8 @@ export class WindowDesk {
       taint: [],
       ...target,
       ...read,
+      title: target.title ?? read?.title,
+      attributes: { ...target.attributes, ...read?.attributes },
       height: agent.settings.windowLines,
       turnsLeft: agent.settings.windowTurns,
       key,
@@ -100,7 +111,7 @@ export class WindowDesk {
       await this.#desks.table.close(this.#seat, row.id);
       return { said: `Window ${windowId} is closed.`, sources: [], taint: [] };
     }
-    if (!row.open) throw new UserError(`Window ${windowId} is closed to the people here: it can only be closed.`);
+    if (!row.isOpen) throw new UserError(`Window ${windowId} is closed to the people here: it can only be closed.`);
     if (row.key === key) return this.#outcome(row, material, action);
     if (action === "pin" && pinned >= pinnedMax)
       throw new UserError(`${pinnedMax} windows are pinned already: unpin one first.`);
@@ -110,14 +121,19 @@ export class WindowDesk {
       ...row,
       ...pose(before, { action, argument }, { lines: material.content.lines, bottom }),
       turnsLeft: agent.settings.windowTurns,
-      ...(action === "query" && { queries: await this.#ask(row, await this.#desks.whole(row, files), argument) }),
+      ...(action === "query" && {
+        queries: await this.#ask(row, await this.#desks.whole(agent, row, files), argument),
+      }),
       ...(action === "refresh" && (await this.#refresh(row))),
     };
     await this.#desks.table.change(this.#seat, row.id, changes, key);
     const now = { ...row, ...changes };
     const shown =
       action === "refresh" ? (await this.#find(windowId)).material : await this.#desks.material(agent, now, files);
-    return this.#outcome(now, shown, action);
+    const outcome = this.#outcome(now, shown, action);
+    if (action !== "refresh" || row.srcType !== "page") return outcome;
+    const isSame = now.content === row.content;
+    return { ...outcome, said: `${outcome.said} The page ${isSame ? "is as it was" : "has changed"}.` };
   }
 
   get #seat() {
@@ -134,7 +150,7 @@ export class WindowDesk {
       const known = opened.map((one) => one.windowId).join(", ") || "none but those that are always there";
       throw new UserError(`There is no window ${windowId} here. Open: ${known}.`);
     }
-    const pinned = opened.filter((one) => one.pinned).length;
+    const pinned = opened.filter((one) => one.isPinned).length;
     return { row, material: await this.#desks.material(this.#origin.agent, row, files), files, pinned };
   }
 
@@ -146,10 +162,17 @@ export class WindowDesk {
     return [...others, { query: question, answer, version }].slice(-queriesMax);
   }
 
-  async #refresh(row: WindowRow): Promise<Pick<WindowRow, "content" | "sources" | "taint" | "queries"> | undefined> {
-    const { files, signal } = this.#origin;
-    const read = await this.#sources[row.srcType]?.read(row.src, row.arguments, { files, signal });
-    return read && { content: read.content, sources: read.sources, taint: read.taint, queries: [] };
+  async #refresh(row: WindowRow): Promise<Partial<WindowChanges> | undefined> {
+    const read = await this.#read(row.srcType, row.src, row.arguments);
+    if (!read) return undefined;
+    const { content, sources, taint, title = null, attributes } = read;
+    return { content, sources, taint, queries: [], title, attributes: { ...row.attributes, ...attributes } };
+  }
+
+  async #read(srcType: WindowRow["srcType"], src: string, args: string): Promise<Snapshot | undefined> {
+    const read = await this.#sources[srcType]?.read(src, args, this.#origin);
+    if (read?.addresses) await this.#desks.table.keepAddresses(this.#seat, read.addresses);
+    return read;
   }
 
   #outcome(row: WindowRow, material: Material, done: WindowAction | "open"): Outcome {
@@ -168,7 +191,7 @@ export class WindowDesk {
       said: [opened, now, answer].filter((part) => part !== undefined).join(" "),
       shown: windowElement(view),
       sources: row.sources,
-      taint: answer === undefined ? [] : material.tainted ? [...row.taint, row.src] : row.taint,
+      taint: answer === undefined ? [] : material.isTainted ? [...row.taint, row.src] : row.taint,
     };
   }
 }

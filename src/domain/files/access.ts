@@ -1,10 +1,11 @@
 import { UserError } from "../../base/lib/errors.ts";
-import { HOME, type RoomId, type UserId } from "../../base/lib/ids.ts";
+import { type AgentName, HOME, type RoomId, type UserId } from "../../base/lib/ids.ts";
 import type { Agents } from "../tables/agents.ts";
-import type { FileAccess, FileViewer, Scratchpad } from "../tables/file-access.ts";
+import type { FileAccess, FileRights, FileViewer, Scratchpad } from "../tables/file-access.ts";
 import type { FileInfo } from "../tables/files.ts";
 import { type FilePath, formatPath, rootOf, type ShareName } from "./path.ts";
 import { type Actor, nameFor, type Place, placeOf } from "./place.ts";
+import { workingFile, workingNameOf } from "./working-files.ts";
 
 /**
  * Decides who may read and write which files: in this one place, anew at every access. A file that no rule opens is
@@ -19,42 +20,47 @@ export class Access {
     this.#agents = agents;
   }
 
-  /** Returns what will have been shown once the file is read, if there is a wall around it. Throws a `UserError`. */
-  async toRead(file: FilePath, actor: Actor): Promise<RoomId | undefined> {
+  /** Returns what will have been shown once the file is read, as far as there are walls around it. Throws a `UserError`. */
+  async toRead(file: FilePath, actor: Actor): Promise<readonly RoomId[]> {
     const place = await this.#place(file, actor);
     switch (place.kind) {
       case "system":
-        return undefined;
+        return [];
       case "definition":
-        if (actor.uses) return undefined;
+        if (actor.uses) return [];
         throw closedError(file, actor, "it needs the right to use");
-      case "scratchpad":
-        if (await this.#readsScratchpads(place.owners, actor)) return HOME;
+      case "scratchpad": {
+        const pad = await this.#readsScratchpads(place.owners, actor, file);
+        if (pad) return [HOME, ...pad.sources];
         throw closedError(file, actor, "a scratchpad is read by the agent's owner alone");
+      }
       case "walled": {
-        const { present, entitled, open } = await this.#walls.rights(viewer(actor), place.source, file);
-        if (!present) throw closedError(file, actor, "the agent has nothing to do with it");
-        if (!entitled) throw closedError(file, actor, `${actor.requesters.join(", ")} may not read it`);
-        if (!open) throw closedError(file, actor, "not everybody here may read it");
-        return place.source;
+        const { isPresent, isEntitled, isOpen, sources } = await this.#walls.rights(viewer(actor), place.source, file);
+        if (!isPresent) throw closedError(file, actor, "the agent has nothing to do with it");
+        if (!isEntitled) throw closedError(file, actor, `${actor.requesters.join(", ")} may not read it`);
+        if (!isOpen) throw closedError(file, actor, "not everybody here may read it");
+        return [place.source, ...sources];
       }
       case "closed":
         throw closedError(file, actor, nobodys(file, "nobody may read it from here"));
     }
   }
 
-  /** Throws a `UserError` where the file may not be made, changed or removed. */
-  async toWrite(file: FilePath, actor: Actor): Promise<void> {
+  /**
+   * Throws a `UserError` where the file may not be made, changed or removed.
+   * @param isKept what stands in the file is kept: in it, or put aside
+   */
+  async toWrite(file: FilePath, actor: Actor, isKept = false): Promise<void> {
     const place = await this.#place(file, actor);
     switch (place.kind) {
       case "system":
-        if (actor.by === "person" && actor.admin) return;
+        if (actor.by === "person" && actor.isAdmin) return;
         throw closedError(file, actor, "only admins write there, by a command");
       case "definition": {
         if (actor.by === "model")
           throw closedError(file, actor, "what defines an agent is written by people, by a command");
         const owner = (await this.#agents.owners([place.root])).get(place.root);
-        if (actor.admin || (owner !== undefined && isOnly(actor.requesters, owner))) return;
+        if (actor.isAdmin || (owner !== undefined && isOnly(actor.requesters, owner))) return;
         throw closedError(
           file,
           actor,
@@ -62,14 +68,19 @@ export class Access {
         );
       }
       case "scratchpad":
-        if (place.own && isOnly(actor.requesters, actor.agent.owner)) return;
-        if (!place.own && actor.by === "person" && actor.admin) return;
+        if (place.isOwn && isOnly(actor.requesters, actor.agent.owner)) return;
+        if (!place.isOwn && actor.by === "person" && actor.isAdmin) return;
         throw closedError(file, actor, "a scratchpad is written by its agent, for the agent's owner");
       case "walled": {
-        const { present, entitled, clean } = await this.#walls.rights(viewer(actor), place.source, file);
-        if (!present) throw closedError(file, actor, "the agent has nothing to do with it");
-        if (!entitled) throw closedError(file, actor, `${actor.requesters.join(", ")} may not write there`);
-        if (!clean) throw closedError(file, actor, "those who can read there may not read all that was shown here");
+        const { isPresent, isAdmitted, isEntitled, isClean } = await this.#walls.rights(
+          viewer(actor),
+          place.source,
+          file,
+        );
+        if (!isPresent) throw closedError(file, actor, "the agent has nothing to do with it");
+        if (!isEntitled && !(isOwnState(file, actor, isKept) && (isAdmitted || actor.by === "model")))
+          throw closedError(file, actor, `${actor.requesters.join(", ")} may not write there`);
+        if (!isClean) throw closedError(file, actor, "those who can read there may not read all that was shown here");
         return;
       }
       case "closed":
@@ -91,6 +102,11 @@ export class Access {
     return null;
   }
 
+  /** Tells if somebody who would see the file may not read it. */
+  async isClosed({ share, path }: FilePath, actor: Actor): Promise<boolean> {
+    return (await this.#walls.tooEarly(viewer(actor), share, [path])).length > 0;
+  }
+
   /** Of files that were listed, those that may be seen, and what will have been shown with their names. */
   async filterSeen<File extends FileInfo>(
     share: ShareName,
@@ -107,22 +123,32 @@ export class Access {
     const pad = places.flatMap(({ place }) => (place.kind === "scratchpad" ? place.owners : []));
     const readsPads = new Map(
       await Promise.all(
-        [...new Set(pad)].map(async (owner) => [owner, await this.#readsScratchpads([owner], actor)] as const),
+        [...new Set(pad)].map(
+          async (owner) => [owner, (await this.#readsScratchpads([owner], actor)) !== undefined] as const,
+        ),
       ),
     );
     const hasHome = share === "agents" && places.some(({ place }) => place.kind === "walled");
-    const inRooms = share === "rooms" ? files.map(({ path }) => path) : [];
-    const early = new Set(inRooms.length > 0 ? await this.#walls.tooEarly(viewer(actor), share, inRooms) : []);
+    const walled = places.flatMap(({ file, place }) =>
+      place.kind === "walled" || place.kind === "scratchpad" ? file.path : [],
+    );
+    const early = new Set(walled.length > 0 ? await this.#walls.tooEarly(viewer(actor), share, walled) : []);
     const home = hasHome ? await this.#walls.rights(viewer(actor), HOME) : undefined;
     const visible = places.filter(
       ({ file, place }) =>
         place.kind === "system" ||
-        (place.kind === "walled" && !early.has(file.path) && (home === undefined || (home.entitled && home.open))) ||
-        (place.kind === "definition" && actor.uses) ||
-        (place.kind === "scratchpad" && place.owners.every((owner) => readsPads.get(owner))),
+        (place.kind === "walled" &&
+          !early.has(file.path) &&
+          (home === undefined || (home.isEntitled && home.isOpen))) ||
+        (place.kind === "definition" && actor.uses && file.sources.length === 0) ||
+        (place.kind === "scratchpad" && !early.has(file.path) && place.owners.every((owner) => readsPads.get(owner))),
     );
-    const sources = visible.flatMap(({ place }) =>
-      place.kind === "walled" ? place.source : place.kind === "scratchpad" ? HOME : [],
+    const sources = visible.flatMap(({ file, place }) =>
+      place.kind === "walled"
+        ? [place.source, ...file.sources]
+        : place.kind === "scratchpad"
+          ? [HOME, ...file.sources]
+          : [],
     );
     return { files: visible.map(({ file }) => file), sources: [...new Set(sources)] };
   }
@@ -134,11 +160,11 @@ export class Access {
     return withPads(file, actor, (name) => owners.has(name), pads);
   }
 
-  /** A scratchpad has the wall of the home of whoever's agents write it. */
-  async #readsScratchpads(owners: readonly UserId[], actor: Actor): Promise<boolean> {
-    if (!owners.every((owner) => owner === actor.agent.owner)) return false;
-    const { entitled, open } = await this.#walls.rights(viewer(actor), HOME);
-    return entitled && open;
+  /** A scratchpad has the wall of the home of whoever's agents write it; undefined where the actor may not read it. */
+  async #readsScratchpads(owners: readonly UserId[], actor: Actor, file?: FilePath): Promise<FileRights | undefined> {
+    if (!owners.every((owner) => owner === actor.agent.owner)) return undefined;
+    const rights = await this.#walls.rights(viewer(actor), HOME, file);
+    return rights.isEntitled && rights.isOpen ? rights : undefined;
   }
 }
 
@@ -147,7 +173,7 @@ type WithPads =
   | {
       readonly kind: "scratchpad";
       /** True if it is the actor's. */
-      readonly own: boolean;
+      readonly isOwn: boolean;
       readonly owners: readonly UserId[];
     };
 
@@ -162,9 +188,19 @@ function withPads(
   const path = formatPath(file);
   const isShared = file.share === "agents" && !isAgent(rootOf(file));
   const owners = isShared ? pads.filter((pad) => pad.path === path).map(({ owner }) => owner) : [];
-  if (place.kind === "scratchpad") return { ...place, own: true, owners: [...owners, actor.agent.owner] };
-  return place.kind === "definition" && owners.length > 0 ? { kind: "scratchpad", own: false, owners } : place;
+  if (place.kind === "scratchpad") return { ...place, isOwn: true, owners: [...owners, actor.agent.owner] };
+  return place.kind === "definition" && owners.length > 0 ? { kind: "scratchpad", isOwn: false, owners } : place;
 }
+
+/** True if an agent writes down the state of the conversation in which it works, for whomever; or people there do. */
+const isOwnState = (file: FilePath, actor: Actor, isKept: boolean): boolean =>
+  (actor.by === "model" || isKept || workingNameOf(file) === "NOW.md") && isOwnWorkingFile(file, actor);
+
+/** True if it is a working file of the conversation. */
+export const isOwnWorkingFile = (file: FilePath, { agent, roomId }: Actor): boolean => {
+  const name = workingNameOf(file);
+  return name !== undefined && workingFile({ agent: agent.name as AgentName, roomId }, name).path === file.path;
+};
 
 const isOnly = (people: readonly UserId[], person: UserId): boolean =>
   people.length > 0 && people.every((one) => one === person);

@@ -8,7 +8,7 @@ export interface Glob {
   /** The innermost folder (or the one file) that everything which fits is, or is below. */
   readonly base: string;
   /** Names one path and no other. */
-  readonly literal: boolean;
+  readonly isLiteral: boolean;
   readonly fits: (path: string) => boolean;
 }
 
@@ -22,12 +22,12 @@ export function parseGlob(text: string): Glob {
   const { share, path } = parsePath(text);
   const parts = path.split("/").slice(1);
   const first = parts.findIndex((part) => special.test(part));
-  if (first < 0) return { share, base: path, literal: true, fits: (other) => other === path };
+  if (first < 0) return { share, base: path, isLiteral: true, fits: (other) => other === path };
   const pattern = compile(path, text);
   return {
     share,
     base: `/${parts.slice(0, first).join("/")}`,
-    literal: false,
+    isLiteral: false,
     fits: (other) => pattern.testExact(other),
   };
 }
@@ -62,7 +62,7 @@ function toRegex(glob: string): string {
 }
 
 const classOf = (found: string): string => {
-  const negated = found.startsWith("[!");
-  const members = found.slice(negated ? 2 : 1, -1).replace(/[\\[\]^&~]/g, "\\$&");
-  return `[${negated ? "^/" : ""}${members}]`;
+  const isNegated = found.startsWith("[!");
+  const members = found.slice(isNegated ? 2 : 1, -1).replace(/[\\[\]^&~]/g, "\\$&");
+  return `[${isNegated ? "^/" : ""}${members}]`;
 };

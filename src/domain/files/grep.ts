@@ -33,7 +33,7 @@ export interface GrepResult {
   readonly found: readonly Found[];
   readonly filesSearched: number;
   /** The limit was reached, and what lies behind was not looked at. */
-  readonly cut: boolean;
+  readonly isCut: boolean;
 }
 
 const regexMax = 1_000;
@@ -53,14 +53,14 @@ export async function grep(files: FileSystem, request: GrepRequest): Promise<Gre
       found.push({ path: formatPath(file), lines });
     }
     left -= lines.filter((line) => line.matches).length;
-    if (left === 0) return { found, filesSearched, cut: true };
+    if (left === 0) return { found, filesSearched, isCut: true };
     since += file.size;
     if (since > breathAfter) {
       since = 0;
       await setImmediate();
     }
   }
-  return { found, filesSearched, cut: false };
+  return { found, filesSearched, isCut: false };
 }
 
 /** Bytes after which others have their turn. */

@@ -6,8 +6,8 @@ import { formatPath, nameOf, parsePath } from "./path.ts";
 
 /** Chooses where a file is put: `target` itself, or below it where it is a folder or ends with a slash. */
 export async function destinationOf(files: FileSystem, from: string, target: string): Promise<string> {
-  const folder = target.trim().endsWith("/") || (await isFolder(files, target));
-  return folder ? `${formatPath(parsePath(target))}/${nameOf(parsePath(from))}` : formatPath(parsePath(target));
+  const isInside = target.trim().endsWith("/") || (await isFolder(files, target));
+  return isInside ? `${formatPath(parsePath(target))}/${nameOf(parsePath(from))}` : formatPath(parsePath(target));
 }
 
 export interface Moved {
@@ -52,6 +52,7 @@ export async function move(files: FileSystem, pattern: string, target: string): 
 }
 
 async function moveOne(files: FileSystem, { from, to, folder }: Move): Promise<void> {
+  if (await files.rename(from, to)) return;
   if (folder) await files.makeFolder(to);
   else await files.copy(from, to);
   await files.remove(from);
@@ -75,12 +76,14 @@ async function movesOf(files: FileSystem, pattern: string, target: string): Prom
     to: formatPath(parsePath(to)),
     folder: contentType === folderType,
   });
-  if (!glob.literal) {
+  if (!glob.isLiteral) {
     return listed
       .filter((file) => file.contentType !== folderType)
       .map((file) => plan(file.path, `${target}/${nameOf(file)}`, file.contentType));
   }
   const to = await destinationOf(files, pattern, target);
+  const isWhole = listed.length > 0 && files.canRename(pattern, to);
+  if (isWhole) return [plan(glob.base, to, "")];
   if (listed.length === 1 && only?.path === glob.base) return [plan(only.path, to, only.contentType)];
   const folder = formatPath({ share: glob.share, path: glob.base });
   if (listed.length > 0 && `${to}/`.startsWith(`${folder}/`)) {

@@ -2,12 +2,9 @@ import { UserError } from "../../base/lib/errors.ts";
 import { HOME, type RoomId } from "../../base/lib/ids.ts";
 import { visible } from "../../base/lmml/visible.ts";
 
-/** The top-level namespaces. `sandbox` is there only where a sandbox is mounted. */
+/** The top-level namespaces. `sandbox` is there only where there are sandboxes. */
 const shareNames = ["agents", "users", "rooms", "system", "sandbox"] as const;
 export type ShareName = (typeof shareNames)[number];
-
-/** Shares that people are told of: nothing mounts `sandbox` yet. */
-const sharesTold = shareNames.filter((name) => name !== "sandbox");
 
 /** A normalised path: two that name the same file are equal. */
 export interface FilePath {
@@ -38,8 +35,11 @@ export function parsePath(text: string): FilePath {
     throw new UserError(`The path ${JSON.stringify(visible(given.slice(0, 200)))} ${why}.`);
   };
   if (!isShareName(share) || !(path === "" || path.startsWith("/"))) {
+    const [first = "", ...rest] = partsOf(given);
+    if (isShareName(first))
+      return refuse(`names no share: did you mean ${first}:/${visible(rest.join("/")).slice(0, 200)}`);
     return refuse(
-      `names no share: write notes.txt for a file of this room, or SHARE:/PATH, such as agents:/notes.txt. Shares: ${sharesTold.join(", ")}`,
+      `names no share: write notes.txt for a file of this room, or SHARE:/PATH, such as agents:/notes.txt. Shares: ${shareNames.join(", ")}`,
     );
   }
   if (path.includes("\\")) refuse("holds a backslash: folders are separated by /");
@@ -61,12 +61,17 @@ export function parsePath(text: string): FilePath {
 export const folderHere = (agent: string, roomId: RoomId): FilePath =>
   roomId === HOME ? { share: "agents", path: `/${agent}` } : { share: "rooms", path: `/${roomId}` };
 
+/** Matches the folder that agents have in a room for their working files. */
+const workingFolder = /^agents\/+[^/:]+\/+memory(?:\/|$)/;
+
 /**
  * A path as it is from its share on; one without a share is in the folder `here`. What could be either, because it has a
- * colon, or begins like a share, a room or a user, is left as it is, and has no share for `parsePath`.
+ * colon, or begins like a share, a room or a user, is left as it is, and has no share for `parsePath`; only the working
+ * files of a room are meant wherever they are named, such as `agents/helper/memory/LOG.md`.
  */
 export function fromShare(text: string, here: FilePath): string {
   const [first = ""] = partsOf(text.trim());
+  if (here.share === "rooms" && workingFolder.test(text.trim())) return `${formatPath(here)}/${text.trim()}`;
   const isElsewhere = first.includes(":") || isShareName(first) || /^[!#@]/.test(first);
   return isElsewhere ? text : `${formatPath(here)}/${text.trim().replace(/^\/+/, "")}`;
 }
@@ -78,6 +83,18 @@ export function shortenPath(here: FilePath, file: { readonly share: string; read
   const short = whole.slice(base.length);
   return whole.startsWith(base) && fromShare(short, here) === whole ? short : whole;
 }
+
+/** True if a path, with its share, is in a sandbox. */
+export const isInSandbox = (path: string): boolean => /^\s*sandbox:/.test(path);
+
+/** Path of `sandbox:` for one as commands there write it: from /workspace on, or below it. */
+export const inSandbox = (path: string): string =>
+  isInSandbox(path)
+    ? path
+    : `sandbox:/${path
+        .trim()
+        .replace(/^\/workspace(?=\/|$)/, "")
+        .replace(/^(?:\.?\/)+/, "")}`;
 
 export const formatPath = ({ share, path }: { readonly share: string; readonly path: string }): string =>
   `${share}:${path}`;

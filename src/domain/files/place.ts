@@ -1,4 +1,4 @@
-import { HOME, type RoomId, type UserId } from "../../base/lib/ids.ts";
+import { type AgentName, type Conversation, HOME, type RoomId, type UserId } from "../../base/lib/ids.ts";
 import { isRoomId, isUserId } from "../../base/lib/matrix-id.ts";
 import { type FilePath, folderHere, formatPath, parsePath, rootOf, shortenPath } from "./path.ts";
 import type { Stamp } from "./stamp.ts";
@@ -15,20 +15,40 @@ export interface Actor {
   };
   /** The conversation's room, '' at home: its people will hear of what is read. */
   readonly roomId: RoomId;
+  /** The conversation's room whose sandbox `sandbox:` is, where that is another one. */
+  readonly sandboxRoom?: RoomId | undefined;
   readonly by: "model" | "person";
   /** People for whom it is done: the person who commands, or those for whom the agent acts. */
   readonly requesters: readonly UserId[];
   /** All of them have the right to `use`. */
   readonly uses: boolean;
   /** All of them are admins. */
-  readonly admin: boolean;
+  readonly isAdmin: boolean;
   /** Rooms and users whose content was shown in the turn. */
   readonly sources: readonly RoomId[];
   /** True if it has read text of untrusted people: the file that it writes is then tainted. */
-  readonly tainted: boolean;
+  readonly isTainted: boolean;
   /** The only files whose content may be read, as they were when somebody approved it; undefined: all. */
   readonly approved?: readonly Stamp[] | undefined;
 }
+
+/**
+ * Sources that are stored with a file, of those of its text: without the one whose file it is, and the home by the name of its
+ * owner. What defines agents is the word of people, and open to all who use them.
+ */
+export function storedSources(file: FilePath, actor: Actor, sources: Iterable<RoomId>): RoomId[] {
+  const place = placeOf(file, actor, () => false);
+  if (place.kind !== "walled" && place.kind !== "scratchpad") return [];
+  const named = (source: RoomId): RoomId => (source === HOME ? (actor.agent.owner as string as RoomId) : source);
+  const own = named(place.kind === "walled" ? place.source : HOME);
+  return [...new Set([...sources].map(named))].filter((source) => source !== own).sort();
+}
+
+/** Conversation whose sandbox the actor uses. */
+export const sandboxOf = ({ agent, roomId, sandboxRoom }: Actor): Conversation => ({
+  agent: agent.name as AgentName,
+  roomId: sandboxRoom ?? roomId,
+});
 
 /** A path as the actor writes it: a model from its share on, a person without where they are. */
 export const nameFor = (
@@ -68,7 +88,7 @@ export function placeOf(file: FilePath, actor: Actor, isAgent: (name: string) =>
       // Files of a person stand under their id: as a source, too.
       return isUserId(root) ? { kind: "walled", source: root as string as RoomId } : closed;
     case "sandbox":
-      return { kind: "walled", source: actor.roomId };
+      return { kind: "walled", source: sandboxOf(actor).roomId };
     case "agents": {
       const path = formatPath(file);
       if (definitions.test(file.path)) return { kind: "definition", root };

@@ -22,6 +22,9 @@ export const deletedError = (path: string, versions: readonly OldVersion[]): Use
     `There is no file ${path}. It was deleted; kept versions: ${versions.map((one) => one.version).join(", ")}.`,
   );
 
+/** Others write the file all the time, or it holds what nobody may be shown there. */
+export const changingError = (path: string): UserError => new UserError(`${path} cannot be read now.`);
+
 /** @param path the file as the caller writes it */
 export const refusal = (
   path: string,

@@ -4,7 +4,7 @@ import type { FileSystem } from "./file-system.ts";
 import { type Line, linesIn } from "./grep.ts";
 import { formatPath, nameOf } from "./path.ts";
 
-export const searchModes = ["filename", "content"] as const;
+export const searchModes = ["filename", "content", "semantic"] as const;
 export type SearchMode = (typeof searchModes)[number];
 
 export interface SearchResult {
@@ -19,26 +19,28 @@ export interface SearchRequest {
   /** A folder, or a pattern of paths. */
   readonly path: string;
   readonly query: string;
-  readonly mode: SearchMode;
+  readonly mode: Exclude<SearchMode, "semantic">;
   readonly limit: number;
   readonly signal: AbortSignal;
+  /** Paths of files that are left out. */
+  readonly except?: ReadonlySet<string>;
 }
 
 const linesPerFile = 5;
 
 /** Files that fit a query best, by the words in their names or in their texts; best first. */
 export async function search(files: FileSystem, request: SearchRequest): Promise<SearchResult[]> {
-  const { path, query, mode, limit, signal } = request;
+  const { path, query, mode, limit, signal, except } = request;
   const words = [...new Set(wordsOf(query))];
   if (words.length === 0) throw new UserError("The query holds no word to look for.");
-  const listed = await files.list(path);
+  const listed = (await files.list(path)).filter((file) => !except?.has(file.path));
   const results: SearchResult[] = [];
   if (mode === "filename") {
     for (const file of listed) {
       const score = scoreName(file.path, words);
       if (score > 0) results.push({ path: formatPath(file), score, lines: [] });
     }
-    return best(results, limit);
+    return bestOf(results, limit);
   }
   const patterns = words.map((word) => RE2JS.compile(RE2JS.quote(word), RE2JS.CASE_INSENSITIVE | RE2JS.MULTILINE));
   const any = RE2JS.compile(words.map(RE2JS.quote).join("|"), RE2JS.CASE_INSENSITIVE | RE2JS.MULTILINE);
@@ -54,7 +56,7 @@ export async function search(files: FileSystem, request: SearchRequest): Promise
       lines: linesIn(file.text, any, 0, linesPerFile),
     });
   }
-  return best(results, limit);
+  return bestOf(results, limit);
 }
 
 const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
@@ -66,5 +68,6 @@ function scoreName(path: string, words: readonly string[]): number {
   return points.reduce<number>((sum, point) => sum + point, 0) / words.length;
 }
 
-const best = (results: readonly SearchResult[], limit: number): SearchResult[] =>
+/** Sorts results, and takes the best. */
+export const bestOf = (results: readonly SearchResult[], limit: number): SearchResult[] =>
   results.toSorted((a, b) => b.score - a.score || (a.path < b.path ? -1 : 1)).slice(0, limit);

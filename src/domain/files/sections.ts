@@ -1,3 +1,5 @@
+import { lineStarts } from "../../base/lib/lines.ts";
+
 const sectionMax = 1_500;
 
 /**
@@ -27,4 +29,25 @@ function pack(text: string, [border, ...finer]: readonly RegExp[]): string[] {
     else sections.push(...pack(part, finer));
   }
   return [...sections, current.trim()];
+}
+
+/** Section of a text, with the lines in which it begins and ends. */
+export interface Section {
+  readonly text: string;
+  readonly lines: { readonly first: number; readonly last: number };
+}
+
+/** Cuts a text like `sectionsOf`, and finds the lines of each section. */
+export function sectionsWithLines(text: string): Section[] {
+  const starts = lineStarts(text);
+  let at = 0;
+  let line = 0;
+  return sectionsOf(text).map((section) => {
+    at = text.indexOf(section, at);
+    while ((starts[line + 1] ?? Number.POSITIVE_INFINITY) <= at) line += 1;
+    const first = line + 1;
+    at += section.length;
+    while ((starts[line + 1] ?? Number.POSITIVE_INFINITY) < at) line += 1;
+    return { text: section, lines: { first, last: line + 1 } };
+  });
 }

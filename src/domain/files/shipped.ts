@@ -1,4 +1,5 @@
 import { UserError } from "../../base/lib/errors.ts";
+import type { Addition } from "../tables/append.ts";
 import type { FileInfo, FilePlace, FileRow, Files, FileWrite, OldVersion, WriteOutcome } from "../tables/files.ts";
 import { formatPath } from "./path.ts";
 import type { Store } from "./store.ts";
@@ -44,6 +45,10 @@ export class SystemShare implements Store {
     return this.#files.write(file);
   }
 
+  append(addition: Addition): Promise<WriteOutcome> {
+    return this.#files.append(addition);
+  }
+
   donePaths(key: string): Promise<string[]> {
     return this.#files.donePaths(key);
   }
@@ -71,7 +76,8 @@ const shippedRow = (path: string, text: string, since: Date): FileRow => ({
   size: Buffer.byteLength(text),
   eventId: null,
   writeKey: null,
-  tainted: false,
+  isTainted: false,
+  sources: [],
   createdAt: since,
   updatedAt: since,
   text,

@@ -114,9 +114,9 @@ export class Schedules {
     onWoken(await table.ring(schedule, cron === null ? null : nextTime(cron, timeZone, now), wakeOf(schedule)));
   }
 
-  async #whyNot({ agentHere, madeBy, makerGone }: DueSchedule): Promise<string | undefined> {
-    if (!agentHere) return "I am not in its room any more";
-    if (makerGone) return `${madeBy} has left this room`;
+  async #whyNot({ isAgentHere, madeBy, isMakerGone }: DueSchedule): Promise<string | undefined> {
+    if (!isAgentHere) return "I am not in its room any more";
+    if (isMakerGone) return `${madeBy} has left this room`;
     return includesLevel(await this.#parts.rights.of(madeBy), "chat")
       ? undefined
       : `${madeBy} may not talk to me any more`;
@@ -125,11 +125,11 @@ export class Schedules {
   /** People are told in the room, and operators: somebody may have counted on it. */
   async #end(schedule: DueSchedule, why: string): Promise<void> {
     const { onOutbox, table, tellOperators } = this.#parts;
-    const { agentHere, id, madeBy, roomId, userId } = schedule;
+    const { isAgentHere, id, madeBy, roomId, userId } = schedule;
     const key = digest("schedule ended", schedule.key);
     const text = `Schedule ${id}, made by ${madeBy}, has ended: ${why}.`;
     const notice: OutboxDraft[] =
-      agentHere && roomId !== HOME ? utter({ sender: userId, roomId, text, notice: true, key }) : [];
+      isAgentHere && roomId !== HOME ? utter({ sender: userId, roomId, text, isNotice: true, key }) : [];
     if (!(await table.end(schedule, notice))) return;
     onOutbox(notice.map((draft) => draft.roomId));
     tellOperators(`${userId}: ${text}`, key);
@@ -141,10 +141,10 @@ export const ringChain = "schedule:";
 
 function wakeOf({ agent, id, madeBy, nextAt, place, roomId, sources, taint, text }: DueSchedule): WakeDraft {
   const key = `${ringChain}${id}:${nextAt.toISOString()}`;
-  const tainted = taint.length > 0;
+  const isTainted = taint.length > 0;
   // The agent is told where it works now: nothing new in the room says so.
   const where = roomId === HOME ? {} : { roomId };
-  const attributes = { timestamp: eventTime(nextAt), schedule: id, madeBy, ...where, tainted };
+  const attributes = { timestamp: eventTime(nextAt), schedule: id, madeBy, ...where, tainted: isTainted };
   const note = element("systemEvent", attributes, text);
   return {
     key,

@@ -26,7 +26,7 @@ export const originsOf = (
 
 /** Todos as text, a line each. */
 export const todoLines = (todos: readonly Todo[]): string =>
-  todos.map(({ number, name, done }) => `${number} [${done ? "x" : " "}] ${name}`).join("\n");
+  todos.map(({ number, name, isDone }) => `${number} [${isDone ? "x" : " "}] ${name}`).join("\n");
 
 export const noSuchTodo = (number: number): UserError => new UserError(`There is no todo ${number} here.`);
 

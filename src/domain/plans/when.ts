@@ -107,8 +107,8 @@ export function splitTime(text: string): { readonly cron?: string; readonly at?:
   const words = text.match(/^\S+|(?<=\s)\S+/g) ?? [];
   const beginning = words.findIndex((word) => !cronField.test(word));
   const fields = words.slice(0, Math.min(cronFields.length, beginning < 0 ? words.length : beginning));
-  const meant = fields.length === cronFields.length || (fields.length > 1 && fields.some((one) => one.includes("*")));
-  if (!meant) return { text };
+  const isMeant = fields.length === cronFields.length || (fields.length > 1 && fields.some((one) => one.includes("*")));
+  if (!isMeant) return { text };
   const behind = new RegExp(String.raw`^(?:\S+\s*){${fields.length}}`).exec(text)?.[0].length ?? 0;
   return { cron: fields.join(" "), text: text.slice(behind).trim() };
 }

@@ -81,8 +81,8 @@ export class Rights {
 
   /** Chooses the users who do not reach the level; in one statement at most. */
   async findBelow(level: Level, userIds: readonly UserId[]): Promise<UserId[]> {
-    const concerned = this.#roomActors.length > 0 && userIds.length > 0;
-    const joined = concerned ? await this.#rooms.joinedAmong(this.#roomActors, userIds) : [];
+    const isConcerned = this.#roomActors.length > 0 && userIds.length > 0;
+    const joined = isConcerned ? await this.#rooms.joinedAmong(this.#roomActors, userIds) : [];
     return userIds.filter((userId) => {
       const isIn = (roomId: RoomId) => joined.some((one) => one.userId === userId && one.roomId === roomId);
       return !includesLevel(ruleFor(this.#permissions, userId, isIn) ?? "none", level);

@@ -72,9 +72,12 @@ export const findQuoted = (
     .filter((name) => typeof name === "string");
 
 /** Collects everybody who has said something there. */
-export const speakersIn = (rooms: readonly Pick<RoomView, "history" | "newEvents">[]): Set<UserId> =>
-  new Set(
-    rooms.flatMap(({ history, newEvents }) => [...history, ...newEvents].filter(says).map(({ sender }) => sender)),
-  );
+export const speakersIn = (rooms: Iterable<Pick<RoomView, "history" | "newEvents">>): Set<UserId> => {
+  const speakers = new Set<UserId>();
+  for (const { history, newEvents } of rooms)
+    for (const entries of [history, newEvents])
+      for (const entry of entries) if (says(entry)) speakers.add(entry.sender);
+  return speakers;
+};
 
 const says = (entry: TimelineEntry): boolean => entry.kind === "message" || entry.reaction !== undefined;

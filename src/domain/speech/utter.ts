@@ -18,7 +18,7 @@ export interface Utterance {
   /** People who may be mentioned: other ids in the text notify nobody. */
   readonly members?: readonly UserId[];
   /** Does not ask for attention, and wakes no bot: m.notice. */
-  readonly notice?: boolean;
+  readonly isNotice?: boolean;
   /** Unique for what is said. */
   readonly key: string;
 }
@@ -35,7 +35,7 @@ export function utter(utterance: Utterance): OutboxDraft[] {
       thread: utterance.thread,
       replyTo: index === 0 ? utterance.replyTo : undefined,
       members: utterance.members ?? [],
-      notice: utterance.notice ?? false,
+      isNotice: utterance.isNotice ?? false,
       key: partKey,
     });
     return { key: partKey, roomId, sender, kind: "message", content };
@@ -45,9 +45,9 @@ export function utter(utterance: Utterance): OutboxDraft[] {
 /** A text that is sent as a file. */
 export function fileDraft(
   file: Pick<Utterance, "sender" | "roomId" | "text" | "thread" | "key"> &
-    Pick<OutboxDraft, "shows"> & { name: string },
+    Pick<OutboxDraft, "shows"> & { readonly name: string; readonly contentType?: string },
 ): OutboxDraft {
-  const { key, name, roomId, sender, shows, text, thread } = file;
+  const { contentType, key, name, roomId, sender, shows, text, thread } = file;
   return {
     key,
     roomId,
@@ -57,6 +57,7 @@ export function fileDraft(
       "org.clevernet.key": key,
       name,
       text,
+      ...(contentType !== undefined && { contentType }),
       thread: thread ? { ...thread } : null,
       ...(shows && shownTurnMark),
     },

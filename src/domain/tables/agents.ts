@@ -10,7 +10,7 @@ export interface AgentRow {
   readonly suffix: string;
   /** The Matrix device under which the agent sends: only then does the homeserver remember transaction ids. */
   readonly deviceId: string;
-  readonly registered: boolean;
+  readonly isRegistered: boolean;
   /** Digest of the profile that the homeserver was last told. */
   readonly profile: string | null;
   readonly syncToken: string | null;
@@ -32,7 +32,7 @@ export interface AgentRecord extends AgentRow {
   readonly timerInFile: number | null;
 }
 
-const columns = `name, user_id as "userId", owner, suffix, device_id as "deviceId", registered_at is not null as registered,
+const columns = `name, user_id as "userId", owner, suffix, device_id as "deviceId", registered_at is not null as "isRegistered",
   profile, sync_token as "syncToken", thoughts_room as "thoughtsRoom", wake_up_timer_seconds as "wakeUpTimerSeconds",
   paused_at as "pausedAt"`;
 
@@ -126,10 +126,10 @@ export class Agents {
     await this.#database.run((sql) => sql`update agents set owner = ${owner} where name = ${name}`);
   }
 
-  async setPaused(name: AgentName, paused: boolean): Promise<void> {
+  async setPaused(name: AgentName, isPaused: boolean): Promise<void> {
     await this.#database.run(
       (sql) => sql`
-        update agents set paused_at = case when ${paused} then coalesce(paused_at, now()) end, last_turn_at = now()
+        update agents set paused_at = case when ${isPaused} then coalesce(paused_at, now()) end, last_turn_at = now()
         where name = ${name}`,
     );
   }
@@ -154,6 +154,8 @@ export class Agents {
           update agents set deleted_at = coalesce(deleted_at, now()) where name = ${name} returning name, user_id
         ), unrung as (
           update schedules set removed_at = now() where agent in (select name from gone) and removed_at is null
+        ), unasked as (
+          delete from silences where agent in (select name from gone)
         ), unsaid as (
           update outbox set state = 'failed', error = 'the agent was deleted', settled_at = now()
           where sender in (select user_id from gone) and state = 'pending'
@@ -182,6 +184,8 @@ export class Agents {
         called as (delete from operations where agent = ${name}),
         planning as (delete from todos where agent = ${name}),
         known as (delete from knowledge where agent = ${name}),
+        offered as (delete from knowledge_offers where agent = ${name}),
+        remembered as (delete from interactions where agent = ${name}),
         device as (delete from crypto_machines where user_id in (select user_id from agents where name = ${name})),
         keys as (delete from crypto_rows where user_id in (select user_id from agents where name = ${name})),
         earlier as (

@@ -5,6 +5,9 @@ import { type Change, insertAudit } from "./audit.ts";
 /** Holder of a budget: the whole bridge, an agent, a room, or the people for whom a turn works. */
 export type BudgetScope = "bridge" | "agent" | "room" | "requester";
 
+/** Purse beside those, from which an agent pays for tidying its memory; its key is the agent's name. */
+export const tidyingScope = "default mode";
+
 /** Limit for one day (UTC); undefined: none. */
 export interface Limit {
   readonly tokens?: number | undefined;
@@ -14,7 +17,7 @@ export interface Limit {
 
 /** One purse from which a call is paid. `key` names the agent, room or person; the bridge's is empty. */
 export interface Account extends Limit {
-  readonly scope: BudgetScope;
+  readonly scope: BudgetScope | typeof tidyingScope;
   readonly key: string;
 }
 
@@ -24,7 +27,7 @@ export interface Amount {
 }
 
 export interface Refusal {
-  readonly scope: BudgetScope;
+  readonly scope: Account["scope"];
   readonly key: string;
   /** As `2026-01-31`: the next begins when this one ends in UTC. */
   readonly day: string;
@@ -74,7 +77,7 @@ export interface CallUsage {
   readonly cachedTokens: number;
   readonly completionTokens: number;
   readonly costUsd: number | undefined;
-  readonly estimated: boolean;
+  readonly isEstimated: boolean;
   readonly milliseconds: number;
 }
 
@@ -145,7 +148,7 @@ export class Budgets {
         with once as (select 1), ${settleReservation(sql, usage.key, amountOf(usage), "once")}
         insert into usage (key, agent, room_id, requesters, model, prompt_tokens, cached_tokens, completion_tokens, cost_usd, estimated, milliseconds)
         values (${usage.key}, ${usage.agent}, ${usage.roomId}, ${[...usage.requesters]}::text[], ${usage.model}, ${usage.promptTokens},
-          ${usage.cachedTokens}, ${usage.completionTokens}, ${usage.costUsd ?? null}, ${usage.estimated}, ${usage.milliseconds})
+          ${usage.cachedTokens}, ${usage.completionTokens}, ${usage.costUsd ?? null}, ${usage.isEstimated}, ${usage.milliseconds})
         on conflict (key) do update set prompt_tokens = usage.prompt_tokens + excluded.prompt_tokens,
           cached_tokens = usage.cached_tokens + excluded.cached_tokens,
           completion_tokens = usage.completion_tokens + excluded.completion_tokens,
@@ -177,7 +180,7 @@ export class Budgets {
     await this.#database.run(
       (sql) => sql`
         with counted as (
-          select * from spending where day = ${sql.unsafe(today)} and not exists (select 1 from reservations)
+          select * from spending where day = ${sql.unsafe(today)} and scope <> ${tidyingScope} and not exists (select 1 from reservations)
           order by scope, key for update
         ), recount as (
           delete from spending s using counted c where s.day = c.day and s.scope = c.scope and s.key = c.key
@@ -220,15 +223,15 @@ export class Budgets {
     return this.#database.run(
       (sql) => sql<StepSpending[]>`
         select n, model, prompt_tokens as "promptTokens", cached_tokens as "cachedTokens", completion_tokens as "completionTokens",
-          cost_usd as "costUsd", estimated, shares
+          cost_usd as "costUsd", estimated as "isEstimated", shares
         from usage where turn_id = ${turnId} order by n`,
     );
   }
 
   /** Finds the agents, rooms and people that spent most today (UTC), and the bridge as a whole. */
-  async spendersToday(most: number): Promise<Pick<Account, "scope" | "key">[]> {
+  async spendersToday(most: number): Promise<Pick<Spending, "scope" | "key">[]> {
     return this.#database.run(
-      (sql) => sql<Pick<Account, "scope" | "key">[]>`
+      (sql) => sql<Pick<Spending, "scope" | "key">[]>`
         with today as (
           select agent, room_id, requesters, prompt_tokens + completion_tokens as tokens from usage
           where created_at >= ${sql.unsafe(today)}::timestamp at time zone 'utc'

@@ -1,10 +1,14 @@
 import type { Database, Fragment, Json, Sql } from "../../adapters/database/connection.ts";
 import type { AgentName, Conversation, UserId } from "../../base/lib/ids.ts";
+import { noteCalls } from "./activity.ts";
 import { amountOf, settleReservation } from "./budgets.ts";
 import { insertWakes } from "./effects.ts";
+import { keptPart, rememberSteps } from "./interactions.ts";
+import { nextLog } from "./log-summary.ts";
 import { recordOperations } from "./operation-record.ts";
 import { insertOutbox, type Queued, queuedColumns } from "./outbox.ts";
 import { insertRender } from "./renders.ts";
+import { type LeftOpen, leaveOpen } from "./silences.ts";
 import { draftsOf, Fenced, RequestChanged, type StepCommit, taintMost, Unheard } from "./steps.ts";
 import { endWindows } from "./windows.ts";
 
@@ -25,10 +29,10 @@ interface Committed {
 
 /** Reasons why steps were not written. */
 interface Refusals {
-  readonly live: boolean;
-  readonly unheard: boolean;
+  readonly isLive: boolean;
+  readonly isUnheard: boolean;
   /** True if the turn still belongs to this runner. */
-  readonly ours: boolean;
+  readonly isOurs: boolean;
 }
 
 /**
@@ -49,9 +53,9 @@ export async function commitSteps(
       select ${drafts.length > 0 ? sql`${queuedColumns(sql, drafts)},` : sql``} ${refusals(sql, turn)},
         ${sum.leaves ? waitingOf(sql, turn) : sql`'[]'::jsonb`} as waiting`,
   );
-  if (!row?.live) {
-    if (!row?.ours) throw new Fenced(`turn ${turn.id} is no longer ours`);
-    if (row.unheard) throw new Unheard(`not everybody who is there may read what turn ${turn.id} was shown`);
+  if (!row?.isLive) {
+    if (!row?.isOurs) throw new Fenced(`turn ${turn.id} is no longer ours`);
+    if (row.isUnheard) throw new Unheard(`not everybody who is there may read what turn ${turn.id} was shown`);
     throw new RequestChanged("what asked for it was edited or taken back meanwhile");
   }
   const { fresh, before, waiting } = row;
@@ -60,7 +64,7 @@ export async function commitSteps(
 
 /** Parts of the statement, in the order in which they use each other. */
 function partsOf(sql: Sql, turn: OpenTurn, sum: Sum): Fragment[] {
-  const { operations, usage, wakes, render, drafts, ends } = sum;
+  const { operations, leftOpen, logTo, noted, usage, wakes, render, memories, drafts, ends } = sum;
   return [
     refuseUnheard(sql, turn, sum),
     advanceTurn(sql, turn, sum),
@@ -69,12 +73,15 @@ function partsOf(sql: Sql, turn: OpenTurn, sum: Sum): Fragment[] {
     markSeen(sql, sum),
     recordUsage(sql, sum),
     ...(operations.length > 0 ? [recordOperations(sql, operations, "live")] : []),
+    ...(logTo && noted.length > 0 ? [noteCalls(sql, logTo, noted, "live")] : []),
     ...(usage ? [settleReservation(sql, usage.reservation, amountOf(usage), "live")] : []),
     ...(wakes.length > 0 ? [insertWakes(sql, wakes, "live", wakes[0]?.chain ?? "")] : []),
-    ...(render ? [sql`kept as (${insertRender(sql, render, "live")})`] : []),
+    ...(memories.length > 0 ? [rememberSteps(sql, memories, "live")] : []),
+    ...(render ? [sql`rendered as (${insertRender(sql, render, "live")})`] : []),
     remember(sql, sum),
     ...(drafts.length > 0 ? [sql`sending as (${insertOutbox(sql, drafts, "live", turn.id)})`] : []),
     ...(ends ? [endWindows(sql, "live")] : []),
+    ...(leftOpen ? [leaveOpen(sql, leftOpen, ends)] : []),
   ];
 }
 
@@ -103,8 +110,18 @@ function sumOf(steps: readonly StepCommit[]) {
     entries: steps.flatMap(({ n, ephemeris = [], subAgent = null, asks }) =>
       ephemeris.map((entry, index) => ({ n, part: asks ? index - ephemeris.length : index + 1, entry, subAgent })),
     ),
+    memories: steps.flatMap(({ n, ephemeris = [], remembered = [], kept = [], asks }) => [
+      ...remembered.flatMap((memory, index) =>
+        memory ? { ...memory, n, part: asks ? index - ephemeris.length : index + 1 } : [],
+      ),
+      ...kept.map((memory, index) => ({ ...memory, n, part: keptPart(index) })),
+    ]),
     wakes: steps.flatMap((step) => step.wakes ?? []),
     operations: steps.flatMap((step) => step.operations ?? []),
+    logTo: steps.find((step) => step.logTo)?.logTo,
+    leftOpen: leftOpenBy(steps, ends),
+    /** Keys of the operations that are noted there. */
+    noted: steps.flatMap(({ logTo, operations = [] }) => (logTo ? operations.map(({ key }) => key) : [])),
     drafts: draftsOf(steps),
     sources: steps.flatMap((step) => step.sources ?? []),
     taint: steps.flatMap((step) => step.taint ?? []),
@@ -113,6 +130,15 @@ function sumOf(steps: readonly StepCommit[]) {
     /** Places in which people hear something that they may not be allowed to read. */
     places: [...new Set(guarded.map(({ roomId }) => roomId))],
   };
+}
+
+/** All that the steps leave open; undefined where nothing can have changed. */
+function leftOpenBy(steps: readonly StepCommit[], ends: boolean): LeftOpen | undefined {
+  const all = steps.flatMap(({ leftOpen }) => leftOpen ?? []);
+  const isQuestion = all.some((one) => one.isQuestion);
+  const isPromise = all.some((one) => one.isPromise);
+  const [first] = all;
+  return first && (isQuestion || isPromise || ends) ? { ...first, isQuestion, isPromise } : undefined;
 }
 
 /** CTE `unheard`: places in which somebody who would hear the steps may not read all of their sources. */
@@ -177,7 +203,8 @@ const markSeen = (sql: Sql, { seen, log }: Sum) => sql`
     insert into conversations (agent, room_id, seen_position, log)
     select agent, room_id, ${Math.max(0, ...seen)}::float8, ${log === undefined ? null : sql.json(log as unknown as Json)}::jsonb
     from live where ${seen.length > 0}
-    on conflict (agent, room_id) do update set log = coalesce(excluded.log, conversations.log),
+    on conflict (agent, room_id) do update set
+      log = ${nextLog(sql)},
       seen_position = greatest(conversations.seen_position, excluded.seen_position)
   )`;
 
@@ -187,9 +214,9 @@ const recordUsage = (sql: Sql, { used }: Sum) => sql`
     insert into usage (turn_id, n, agent, room_id, requesters, model, prompt_tokens, cached_tokens, completion_tokens,
       cost_usd, estimated, milliseconds, prompt_chars, prefix_chars, shares)
     select id, u.n, agent, room_id, requesters, u.model, u."promptTokens", u."cachedTokens", u."completionTokens",
-      u."costUsd", u.estimated, u.milliseconds, u."promptChars", u."prefixChars", u.shares
+      u."costUsd", u."isEstimated", u.milliseconds, u."promptChars", u."prefixChars", u.shares
     from live, jsonb_to_recordset(${sql.json(used as unknown as Json)}) as u(n integer, model text, "promptTokens" integer,
-      "cachedTokens" integer, "completionTokens" integer, "costUsd" float8, estimated boolean, milliseconds integer,
+      "cachedTokens" integer, "completionTokens" integer, "costUsd" float8, "isEstimated" boolean, milliseconds integer,
       "promptChars" integer, "prefixChars" integer, shares jsonb)
     on conflict do nothing
   )`;
@@ -207,9 +234,9 @@ const remember = (sql: Sql, { entries }: Sum) => sql`
 
 /** Columns of `Refusals`. */
 const refusals = (sql: Sql, turn: OpenTurn) => sql`
-  exists (select 1 from live) or exists (select 1 from repeated) as live,
-  exists (select 1 from unheard) as unheard,
-  exists (select 1 from turns where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running') as ours`;
+  exists (select 1 from live) or exists (select 1 from repeated) as "isLive",
+  exists (select 1 from unheard) as "isUnheard",
+  exists (select 1 from turns where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running') as "isOurs"`;
 
 /** The agent's conversations that have a wake nobody took, or a turn that can go on. */
 const waitingOf = (sql: Sql, turn: OpenTurn) => sql`(

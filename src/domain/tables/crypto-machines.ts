@@ -16,9 +16,9 @@ export interface CryptoMachineRow {
   readonly deviceId: string;
   readonly epoch: number;
   readonly since: string | null;
-  readonly published: boolean;
+  readonly isPublished: boolean;
   /** The device remembers nothing, although the homeserver has its keys: the database was restored from a dump. */
-  readonly forgetful: boolean;
+  readonly isForgetful: boolean;
   readonly identity: IdentitySeeds | null;
 }
 
@@ -57,8 +57,8 @@ export class CryptoMachines {
         select user_id, device_id, 1, ${session} from agents where user_id = ${userId} and deleted_at is null
         on conflict (user_id) do update set epoch = m.epoch + 1, owner = excluded.owner
         where ${isForced} or m.owner is null or m.owner = ${session} or not ${sessionLives(sql, "m.owner")}
-        returning user_id as "userId", device_id as "deviceId", epoch, since, published_at is not null as published, identity,
-          published_at is not null and not exists (select 1 from crypto_rows where user_id = m.user_id) as forgetful`,
+        returning user_id as "userId", device_id as "deviceId", epoch, since, published_at is not null as "isPublished", identity,
+          published_at is not null and not exists (select 1 from crypto_rows where user_id = m.user_id) as "isForgetful"`,
     );
     return row;
   }

@@ -2,9 +2,10 @@ import type { Database, Json, Sql } from "../../adapters/database/connection.ts"
 import type { AgentName, Conversation, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { WakeReason } from "../../base/prompt/types.ts";
 import type { StoredEvent } from "./events.ts";
+import { type Memory, rememberEvents, rememberSteps } from "./interactions.ts";
 import type { Media } from "./media.ts";
 import { type OperationRecord, recordOperations } from "./operation-record.ts";
-import { insertOutbox, type OutboxDraft } from "./outbox.ts";
+import { insertOutbox, type OutboxDraft, type Queued, queuedColumns } from "./outbox.ts";
 import { insertProjections, type Projection } from "./projection.ts";
 import { noticeRestore } from "./restores.ts";
 import { insertSealed, type SealedEvent } from "./sealed-events.ts";
@@ -43,7 +44,9 @@ export interface Effects extends Projection {
   /** The event is encrypted, and its key has not come. */
   readonly sealed?: Pick<SealedEvent, "sessionId" | "userId" | "reason">;
   /** The event is encrypted, and will never be read. */
-  readonly unreadable?: boolean;
+  readonly isUnreadable?: boolean;
+  /** Memory that agents have of the event. */
+  readonly memory?: Memory | undefined;
   /** The event carries a file; a pending one is fetched. */
   readonly media?: Media;
   readonly wakes?: readonly WakeDraft[];
@@ -58,6 +61,8 @@ export interface Effects extends Projection {
   readonly operation?: OperationRecord & {
     readonly agent: AgentName;
     readonly sources: readonly RoomId[];
+    /** Memories that the agent keeps of it. */
+    readonly kept?: readonly Memory[] | undefined;
     /** Those who saw what stood there when it began, as `audience_of` names them. */
     readonly audience: readonly UserId[];
   };
@@ -92,27 +97,36 @@ export const insertWakes = (sql: Sql, wakes: readonly WakeDraft[], once: string,
   )`;
 };
 
+/** Consequences of an event with which others go on. */
+export interface Settled {
+  /** Conversations that were woken. */
+  readonly woken: readonly Conversation[];
+  /** Rows that are to be sent, but for the answer of an operation, if there are any. */
+  readonly queued: Queued | undefined;
+}
+
 /**
- * Marks an event as routed together with everything that follows from it, in one statement. Returns the
- * conversations that were woken. A second call for the same event changes nothing.
+ * Marks an event as routed together with everything that follows from it, in one statement. A second call for the same
+ * event changes nothing.
  */
-export async function settle(database: Database, event: StoredEvent, effects: Effects): Promise<Conversation[]> {
+export async function settle(database: Database, event: StoredEvent, effects: Effects): Promise<Settled> {
   const {
     echoOf,
     media,
+    memory,
     operation,
     outbox = [],
     sealed,
     shownChars,
     spendsChain,
-    unreadable,
+    isUnreadable,
     unsaid = [],
     unsealed,
     wakes = [],
   } = effects;
   const isHere = ({ roomId }: OutboxDraft): boolean => operation !== undefined && roomId === event.roomId;
   const [here, elsewhere] = [outbox.filter(isHere), outbox.filter((draft) => !isHere(draft))];
-  return database.run((sql) => {
+  const [row] = await database.run((sql) => {
     const parts = [
       sql`routed as (
         update events set routed_at = now(), shown = ${shownChars !== undefined},
@@ -126,9 +140,10 @@ export async function settle(database: Database, event: StoredEvent, effects: Ef
           }
         where seq = ${event.seq} and routed_at is null returning seq, received_at
       )`,
-      (unsealed || unreadable) && sql`, opened as (delete from sealed_events where event_id = ${event.eventId})`,
+      (unsealed || isUnreadable) && sql`, opened as (delete from sealed_events where event_id = ${event.eventId})`,
       sealed && insertSealed(sql, { ...sealed, eventId: event.eventId, roomId: event.roomId }),
       ...insertProjections(sql, event.roomId, [{ event, effects }], "routed"),
+      memory && sql`, ${rememberEvents(sql, [{ eventId: event.eventId, memory }], "routed", echoOf)}`,
       wakes.length > 0 && sql`, ${insertWakes(sql, wakes, "routed", spendsChain)}`,
       echoOf !== undefined &&
         sql`, echoed as (
@@ -138,9 +153,11 @@ export async function settle(database: Database, event: StoredEvent, effects: Ef
       operation &&
         sql`, commanded as (
         select null::bigint as id, ${operation.agent}::text as agent, ${event.roomId}::text as room_id, '{}'::text[] as taint,
+          array[${event.sender}] as requesters,
           array(select jsonb_array_elements_text(${sql.json([...operation.sources])})) as sources, place_now() as place
         from routed
       ), ${recordOperations(sql, [operation], "commanded")}`,
+      operation?.kept?.length && sql`, ${rememberSteps(sql, operation.kept, "commanded")}`,
       operation &&
         here.length > 0 &&
         sql`, heard as (
@@ -150,11 +167,13 @@ export async function settle(database: Database, event: StoredEvent, effects: Ef
       ), allowed as (select 1 from heard where may), forbidden as (select 1 from heard where not may),
       saying as (${insertOutbox(sql, here, "allowed")}), saying_instead as (${insertOutbox(sql, unsaid, "forbidden")})`,
       elsewhere.length > 0 && sql`, sending as (${insertOutbox(sql, elsewhere, "routed")})`,
-    ].filter((part) => part !== undefined && part !== false);
-    return sql<Conversation[]>`with ${parts} ${
-      wakes.length > 0
-        ? sql`select agent, "roomId" from woken`
-        : sql`select agent, room_id as "roomId" from wakes where false`
-    } ${echoOf === undefined ? sql`` : sql`union all select null, null from renumbered where number is null`}`;
+    ].filter((part) => typeof part === "object");
+    return sql<(Pick<Settled, "woken"> & Pick<Queued, "fresh" | "before">)[]>`with ${parts} select
+      ${elsewhere.length > 0 ? sql`${queuedColumns(sql, elsewhere)},` : sql``}
+      ${echoOf === undefined ? sql`` : sql`(select count(number) from renumbered) as renumbered,`}
+      ${wakes.length > 0 ? sql`(select coalesce(jsonb_agg(to_jsonb(woken)), '[]') from woken)` : sql`'[]'::jsonb`} as woken`;
   });
+  if (!row) throw new Error("a query without a table gave no row");
+  const { woken, fresh, before } = row;
+  return { woken, queued: elsewhere.length > 0 ? { drafts: elsewhere, fresh, before } : undefined };
 }

@@ -1,5 +1,6 @@
 import type { Database, Json, Sql } from "../../adapters/database/connection.ts";
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
+import { type Memory, rememberAnew } from "./interactions.ts";
 import type { Media } from "./media.ts";
 import { type EventWords, type Redacted, redactEvent, wordsOf } from "./redact-event.ts";
 import { isUnknownAnswer } from "./restores.ts";
@@ -36,7 +37,7 @@ export interface StoredEvent {
   readonly source: EventSource;
   readonly editedAt: Date | null;
   /** True if it came encrypted, and was read. */
-  readonly encrypted: boolean;
+  readonly isEncrypted: boolean;
   /** State of the file that the event carries. */
   readonly media: Media | null;
   /** By which agents are shown it: counted in its room; null where it is no part of the history. */
@@ -45,7 +46,7 @@ export interface StoredEvent {
 
 export interface PendingEvent extends StoredEvent {
   /** An edit or a redaction of it has come before it. */
-  readonly overtaken: boolean;
+  readonly isOvertaken: boolean;
 }
 
 /** Data of the homeserver that cannot be stored as an event. */
@@ -57,7 +58,7 @@ export interface Misfit {
 
 export const eventColumns = `e.seq, e.event_id as "eventId", e.room_id as "roomId", e.type, e.state_key as "stateKey", e.sender,
   e.sent_at as "sentAt", e.content, e.replaces, e.redacts, e.position, e.source, e.edited_at as "editedAt", e.media, e.number,
-  e.cipher is not null as encrypted`;
+  e.cipher is not null as "isEncrypted"`;
 
 /** An agent, as its own events name it. */
 interface Speaker {
@@ -70,11 +71,11 @@ const laterThan = (sql: Sql, { position, roomId }: Pick<StoredEvent, "position" 
   select * from events where room_id = ${roomId} and position > ${position} and shown
   union all select * from events where room_id = ${roomId} and position > ${position} and not shown`;
 
-/** Part of a statement: stores what is new, in the order given. */
-export const insertEvents = (sql: Sql, events: readonly IncomingEvent[], source: EventSource) => sql`
-  insert into events (seq, event_id, room_id, type, state_key, sender, sent_at, content, replaces, redacts, position, source)
-  select n.seq, e->>'eventId', e->>'roomId', e->>'type', e->>'stateKey', e->>'sender', (e->>'sentAt')::timestamptz,
-    e->'content', e->>'replaces', e->>'redacts', coalesce((e->>'position')::float8, n.seq), ${source}
+/** Part of a statement: stores what is new, in the order given; `isRouted`: nothing follows from it, nor is it shown. */
+export const insertEvents = (sql: Sql, events: readonly IncomingEvent[], source: EventSource, isRouted = false) => sql`
+  insert into events (seq, event_id, room_id, type, state_key, sender, sent_at, content, replaces, redacts, position, source, routed_at)
+  select n.seq, e->>'eventId', e->>'roomId', e->>'type', e->>'stateKey', e->>'sender', (e->>'sentAt')::timestamptz, e->'content',
+    e->>'replaces', e->>'redacts', coalesce((e->>'position')::float8, n.seq), ${source}, case when ${isRouted} then now() end
   from (
     select nextval('event_seq') as seq, e
     from (select e from jsonb_array_elements(${sql.json(events as unknown as Json)}) with ordinality given(e, n) order by n) ordered
@@ -227,16 +228,16 @@ export class Events {
   /** True if people see something else below the event in its room, or will: it is on its way to be sent. */
   async isFollowed({ position, roomId }: StoredEvent): Promise<boolean> {
     const [row] = await this.#database.run(
-      (sql) => sql<{ followed: boolean }[]>`
+      (sql) => sql<{ isFollowed: boolean }[]>`
         select exists (select 1 from events where room_id = ${roomId} and position > ${position} and shown)
           or exists (
             select 1 from events where room_id = ${roomId} and position > ${position} and not shown
             and type in ('m.room.message', 'm.room.encrypted', 'm.sticker') and replaces is null)
           or exists (
             select 1 from outbox where room_id = ${roomId} and state = 'pending' and kind in ('message', 'file', 'media')
-          ) as followed`,
+          ) as "isFollowed"`,
     );
-    return row?.followed ?? false;
+    return row?.isFollowed ?? false;
   }
 
   /** Redactions of an event that came before it did. */
@@ -262,10 +263,11 @@ export class Events {
     return rows.length > 0;
   }
 
-  /** Gives a message the content of its edit. */
-  async applyEdit(target: EventId, content: Json): Promise<void> {
+  /** Gives a message the content of its edit, and those who remember it the memory of that. */
+  async applyEdit(target: EventId, content: Json, memory?: Memory): Promise<void> {
     await this.#database.run(
       (sql) => sql`
+        with ${rememberAnew(sql, target, memory)}
         update events set original = coalesce(original, content), content = ${sql.json(content)}, edited_at = now()
         where event_id = ${target} and redacted_at is null`,
     );
@@ -278,6 +280,11 @@ export class Events {
         update events set content = original, original = null, edited_at = null
         where event_id = ${target} and original is not null`,
     );
+  }
+
+  /** Has agents remember of a message what it says now. */
+  async rememberAnew(target: EventId, memory: Memory | undefined): Promise<void> {
+    await this.#database.run((sql) => sql`with ${rememberAnew(sql, target, memory)} select 1`);
   }
 
   /** See `redactEvent`. */

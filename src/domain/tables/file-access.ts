@@ -13,13 +13,17 @@ export interface FileViewer {
 
 export interface FileRights {
   /** The agent is where the files are. */
-  readonly present: boolean;
-  /** All for whom it is done may read them. */
-  readonly entitled: boolean;
+  readonly isPresent: boolean;
+  /** All for whom it is done may read there, if not each file. */
+  readonly isAdmitted: boolean;
+  /** They may read these files. */
+  readonly isEntitled: boolean;
   /** So may everybody in the conversation now. */
-  readonly open: boolean;
+  readonly isOpen: boolean;
+  /** See `FileInfo`; none without a file. */
+  readonly sources: readonly RoomId[];
   /** Everybody who may read the files may also read what was shown in the turn. */
-  readonly clean: boolean;
+  readonly isClean: boolean;
 }
 
 /** A file that an agent's settings name for its scratchpad. */
@@ -48,19 +52,24 @@ export class FileAccess {
     const [share, path] = [file?.share ?? "", file?.path ?? ""];
     const [row] = await this.#database.run(
       (sql) => sql<FileRights[]>`
-        select is_at(${agentUserId}, ${owner}, ${place}) as present,
-          may_read(${[...requesters]}, ${place}, ${owner}) and not came_too_early(${[...requesters]}, ${share}, ${path}) as entitled,
+        select is_at(${agentUserId}, ${owner}, ${place}) as "isPresent",
+          may_read(${[...requesters]}, ${place}, ${owner}) as "isAdmitted",
+          may_read(${[...requesters]}, ${place}, ${owner}) and not came_too_early(${[...requesters]}, ${share}, ${path}) as "isEntitled",
           may_read(audience_of(${roomId}, ${owner}), ${place}, ${owner})
-            and not came_too_early(audience_of(${roomId}, ${owner}), ${share}, ${path}) as open,
+            and not came_too_early(audience_of(${roomId}, ${owner}), ${share}, ${path}) as "isOpen",
+          coalesce(case when ${share} = 'sandbox'
+            then (select array_remove(s.sources, ${place}) from sandboxes s join agents a on a.name = s.agent
+              where a.user_id = ${agentUserId} and s.room_id = ${place})
+            else (select f.sources from files f where f.share = ${share} and f.path = ${path}) end, '{}') as sources,
           coalesce((
             select bool_and(may_pass_on(audience_of(${place}, ${owner}), audience_of(${roomId}, ${owner}), s, ${owner}))
-            from unnest(${[...sources]}::text[]) s), true) as clean`,
+            from unnest(${[...sources]}::text[]) s), true) as "isClean"`,
     );
     if (!row) throw new Error("a query without a table gave no row");
     return row;
   }
 
-  /** Of files of rooms, the paths of those that came too early for somebody who would see them. */
+  /** Of files, the paths of those that somebody who would see them may not read; see `too_early`. */
   async tooEarly(
     { owner, roomId, requesters }: FileViewer,
     share: string,

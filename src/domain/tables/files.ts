@@ -1,6 +1,7 @@
 import type { Database } from "../../adapters/database/connection.ts";
-import type { EventId } from "../../base/lib/ids.ts";
+import type { EventId, RoomId } from "../../base/lib/ids.ts";
 import { lineCount } from "../../base/lib/lines.ts";
+import { type Addition, appendLines, foldersAbove, newLines, putAside } from "./append.ts";
 
 export interface FilePlace {
   readonly share: string;
@@ -20,7 +21,9 @@ export interface FileInfo extends FilePlace {
   /** Names the write that made this version. */
   readonly writeKey: string | null;
   /** Somebody untrusted wrote it, or an agent that had read what such people wrote. */
-  readonly tainted: boolean;
+  readonly isTainted: boolean;
+  /** As `may_read` names them, beside the one whose file it is; of a home, its owner. */
+  readonly sources: readonly RoomId[];
   /** Place in history at which it was written; nothing for what comes with the program. */
   readonly place?: number;
   readonly createdAt: Date;
@@ -48,7 +51,10 @@ export interface FileWrite extends FilePlace {
   /** Maker of the file. An existing file keeps its owner. */
   readonly owner: string;
   readonly eventId?: EventId | null | undefined;
-  readonly tainted?: boolean | undefined;
+  readonly isTainted?: boolean | undefined;
+  readonly sources?: readonly RoomId[] | undefined;
+  /** True if what is replaced stays as a file of its own; see `putAside`. */
+  readonly isPutAside?: boolean | undefined;
   /** Place in history from which the content is; without it, it is made now. */
   readonly place?: number | undefined;
   /** The version that must be there, 0 for none. Without it whatever is there is replaced. */
@@ -73,10 +79,10 @@ export type WriteOutcome =
 export const folderType = "inode/directory";
 
 const infoColumns = `share, path, content_type as "contentType", owner, version, size, event_id as "eventId",
-  write_key as "writeKey", tainted, place, created_at as "createdAt", updated_at as "updatedAt"`;
+  write_key as "writeKey", tainted as "isTainted", sources, place, created_at as "createdAt", updated_at as "updatedAt"`;
 const columns = `${infoColumns}, text_content as text, binary_content as binary`;
 const kept =
-  "share, path, version, content_type, text_content, binary_content, owner, event_id, write_key, tainted, place";
+  "share, path, version, content_type, text_content, binary_content, owner, event_id, write_key, tainted, sources, place";
 
 /** Files and what they were: rights are not looked at here. */
 export class Files {
@@ -126,7 +132,7 @@ export class Files {
     const [row] = await this.#database.run(
       (sql) => sql<FileRow[]>`
         select share, path, content_type as "contentType", owner, version, size, event_id as "eventId",
-          write_key as "writeKey", tainted, place, written_at as "createdAt", ended_at as "updatedAt", text_content as text, binary_content as binary
+          write_key as "writeKey", tainted as "isTainted", sources, place, written_at as "createdAt", ended_at as "updatedAt", text_content as text, binary_content as binary
         from file_versions where share = ${share} and path = ${path} and version = ${version}`,
     );
     return row;
@@ -155,11 +161,12 @@ export class Files {
       key = null,
       expected = null,
       eventId = null,
-      tainted = false,
+      isTainted = false,
+      sources = [],
+      isPutAside = false,
       place = null,
       limits,
     } = file;
-    const folders = path.split("/").map((_, index, parts) => parts.slice(0, index).join("/"));
     const [lines, chars] = text === null ? [null, null] : [lineCount(text), text.length];
     const [row] = await this.#database.run(
       (sql) => sql<WriteRow[]>`
@@ -174,24 +181,24 @@ export class Files {
             (select version from present where write_key = ${key}
               union all select version from file_versions where share = ${share} and path = ${path} and write_key = ${key}) as done,
             exists (select 1 from present where content_type = ${folderType}) or exists (
-              select 1 from files where share = ${share} and path = any (${folders}::text[]) and content_type <> ${folderType}) or exists (
-              select 1 from files where share = ${share} and path collate "C" >= ${`${path}/`} and path collate "C" < ${`${path}0`}) as blocked,
-            exists (select 1 from events where event_id = ${eventId} and redacted_at is not null) as redacted
+              select 1 from files where share = ${share} and path = any (${foldersAbove(path)}::text[]) and content_type <> ${folderType}) or exists (
+              select 1 from files where share = ${share} and path collate "C" >= ${`${path}/`} and path collate "C" < ${`${path}0`}) as "isBlocked",
+            exists (select 1 from events where event_id = ${eventId} and redacted_at is not null) as "isRedacted"
           from content
         ), passed as (
           select 1 from state
-          where done is null and not blocked and not redacted and version = coalesce(${expected}::int, version)
+          where done is null and not "isBlocked" and not "isRedacted" and version = coalesce(${expected}::int, version)
             and size <= coalesce(${limits?.file ?? null}::bigint, size) and used + size <= coalesce(${limits?.root ?? null}::bigint, used + size)
         ), kept as (
           insert into file_versions (${sql.unsafe(kept)}, written_at, ended_key)
           select ${sql.unsafe(kept)}, updated_at, ${key} from present, passed
-        ), replaced as (
+        ),${isPutAside ? sql`${putAside(sql, path, "present", "passed")},` : sql``} replaced as (
           update files f set content_type = ${file.contentType}, text_content = c.text, binary_content = c.bytes, line_count = ${lines}, char_count = ${chars},
-            event_id = ${eventId}, write_key = ${key}, tainted = ${tainted}, place = coalesce(${place}::float8, place_now()), version = f.version + 1, updated_at = now()
+            event_id = ${eventId}, write_key = ${key}, tainted = ${isTainted}, sources = ${[...sources]}, place = coalesce(${place}::float8, place_now()), version = f.version + 1, updated_at = now()
           from present p, passed, content c where f.id = p.id returning f.version
         ), made as (
-          insert into files (share, path, content_type, text_content, binary_content, owner, event_id, write_key, tainted, place, line_count, char_count, version)
-          select ${share}, ${path}, ${file.contentType}, text, bytes, ${file.owner}, ${eventId}, ${key}, ${tainted}, coalesce(${place}::float8, place_now()), ${lines}, ${chars},
+          insert into files (share, path, content_type, text_content, binary_content, owner, event_id, write_key, tainted, sources, place, line_count, char_count, version)
+          select ${share}, ${path}, ${file.contentType}, text, bytes, ${file.owner}, ${eventId}, ${key}, ${isTainted}, ${[...sources]}::text[], coalesce(${place}::float8, place_now()), ${lines}, ${chars},
             1 + coalesce((select max(version) from file_versions where share = ${share} and path = ${path}), 0)
           from content, passed where not exists (select 1 from present)
           on conflict (share, path) do nothing returning version
@@ -200,12 +207,27 @@ export class Files {
     );
     if (!row) throw new Error("a query without a table gave no row");
     if (row.written !== null) return { state: "written", version: row.written, size: row.size };
-    if (row.blocked) return { state: "blocked" };
-    if (row.redacted) return { state: "redacted" };
+    if (row.isBlocked) return { state: "blocked" };
+    if (row.isRedacted) return { state: "redacted" };
     if (expected !== null && row.version !== expected) return { state: "stale", version: row.version };
     if (limits && row.size > limits.file) return { state: "large" };
     if (limits && row.used + row.size > limits.root) return { state: "full" };
     return undefined;
+  }
+
+  /** Puts lines at the end of a file: whoever else writes at the same moment, none are lost. */
+  async append(addition: Addition): Promise<WriteOutcome> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ isFresh: boolean; version: number | null; size: number | null }[]>`
+        with ${newLines(sql, addition)}, ${appendLines(sql, addition, "lines")}
+        select exists (select 1 from noted) as "isFresh", version, size from (select 1) always left join (
+          select version, size from appended union all
+          select version, size from target where not exists (select 1 from noted)) a on true`,
+    );
+    if (!row) throw new Error("a query without a table gave no row");
+    const { isFresh, version, size } = row;
+    if (isFresh && version === null) return { state: "blocked" };
+    return { state: "written", version: version ?? 0, size: size ?? 0 };
   }
 
   /**
@@ -272,6 +294,6 @@ interface WriteRow {
   readonly version: number;
   readonly size: number;
   readonly used: number;
-  readonly blocked: boolean;
-  readonly redacted: boolean;
+  readonly isBlocked: boolean;
+  readonly isRedacted: boolean;
 }

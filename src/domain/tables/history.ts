@@ -8,7 +8,7 @@ interface UntoldThought {
   readonly entry: string;
   readonly subAgent: string | null;
   /** True if it comes from an encrypted room. The bot writes in no such room: it is shown nowhere. */
-  readonly sealed: boolean;
+  readonly isSealed: boolean;
   /** True if it is the first of its turn. */
   readonly opensTurn: boolean;
 }
@@ -40,11 +40,11 @@ export class History {
     place: number = Number.POSITIVE_INFINITY,
   ): Promise<boolean> {
     const [row] = await this.#database.run(
-      (sql) => sql<{ allowed: boolean }[]>`
-        select coalesce(bool_and(may_read(${[...audience]}, s, ${owner}) and not is_unseen(${[...audience]}, s, ${place}::float8)), true) as allowed
+      (sql) => sql<{ isAllowed: boolean }[]>`
+        select coalesce(bool_and(may_read(${[...audience]}, s, ${owner}) and not is_unseen(${[...audience]}, s, ${place}::float8)), true) as "isAllowed"
         from unnest(${[...sources]}::text[]) as s`,
     );
-    return row?.allowed ?? false;
+    return row?.isAllowed ?? false;
   }
 
   /** Thoughts and calls that the agent's thoughts room has not been shown, oldest first. */
@@ -52,7 +52,7 @@ export class History {
     return this.#database.run(
       (sql) => sql<UntoldThought[]>`
         select e.id, e.entry, e.sub_agent as "subAgent",
-          is_encrypted(e.room_id) as sealed,
+          is_encrypted(e.room_id) as "isSealed",
           not exists (select 1 from ephemeris before where before.turn_id = e.turn_id and before.id < e.id) as "opensTurn"
         from ephemeris e join agents a on a.user_id = e.user_id
         where a.name = ${agent} and e.id > a.thoughts_posted order by e.id limit ${limit}`,
@@ -65,14 +65,14 @@ export class History {
    */
   async tell(agent: AgentName, from: number, upTo: number, drafts: readonly OutboxDraft[]): Promise<boolean> {
     const [row] = await this.#database.run(
-      (sql) => sql<{ told: boolean }[]>`
+      (sql) => sql<{ wasTold: boolean }[]>`
         with told as (
           update agents set thoughts_posted = ${upTo} where name = ${agent} and thoughts_posted < ${from} returning name
         ), sending as (
           ${insertOutbox(sql, drafts, "told")}
         )
-        select exists (select 1 from told) as told`,
+        select exists (select 1 from told) as "wasTold"`,
     );
-    return row?.told ?? false;
+    return row?.wasTold ?? false;
   }
 }

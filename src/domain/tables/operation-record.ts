@@ -70,7 +70,8 @@ type NewOperation = Progress & OperationCall & Partial<Question>;
 export type OperationRecord = NewOperation | (Progress & { readonly tool?: never });
 
 /**
- * Part of a statement, after `with` or a comma; its last CTE, `recorded`, has the keys of what was written.
+ * Part of a statement, after `with` or a comma; its last CTE, `recorded`, has what was written: key, operation (the number), tool,
+ * summary, state.
  * @param from the table or CTE whose row they belong to: id (of the turn, null for a person's command), agent, room_id,
  * sources, taint, place
  */
@@ -80,7 +81,7 @@ export const recordOperations = (sql: Sql, records: readonly OperationRecord[], 
     ${record.tool === undefined ? change(sql, record, from) : insert(sql, record, from)}
   ),`,
   )} recorded as (
-    select null as key where false ${records.map((_, index) => sql`union all table ${sql(`recorded_${index}`)}`)}
+    select key, id as operation, tool, summary, state from operations where false ${records.map((_, index) => sql`union all table ${sql(`recorded_${index}`)}`)}
   )`;
 
 /** The time before now at which something began; null for what has not. */
@@ -106,7 +107,7 @@ const insert = (sql: Sql, record: NewOperation, from: string) => sql`
     ${startOf(sql, record)}, ${endOf(sql, record)}, ${record.result ?? null}, ${record.error ?? null}, f.sources, f.taint, f.place
   from ${sql(from)} f
   on conflict (key) do nothing
-  returning key`;
+  returning key, id as operation, tool, summary, state`;
 
 /** An operation that has ended stays so, except for what its caller is told of a refusal. */
 const change = (sql: Sql, record: OperationRecord, from: string) => sql`
@@ -114,7 +115,7 @@ const change = (sql: Sql, record: OperationRecord, from: string) => sql`
     started_at = coalesce(o.started_at, ${startOf(sql, record)}), ended_at = coalesce(o.ended_at, ${endOf(sql, record)}),
     sources = f.sources, taint = f.taint
   from ${sql(from)} f where o.key = ${record.key} and o.state in ('asked', 'running', 'refused', 'expired')
-  returning o.key`;
+  returning o.key, o.id as operation, o.tool, o.summary, o.state`;
 
 /**
  * Part of a statement, after `with` or a comma: what a turn was doing, or waiting for, ends with it.

@@ -21,11 +21,11 @@ export interface Operation extends Required<Omit<OperationCall, "id" | "n" | "ca
   readonly askedAt: Date | null;
   readonly expiresAt: Date | null;
   /** True if it is too late to decide, by the database's clock. */
-  readonly overdue: boolean;
+  readonly isOverdue: boolean;
   readonly cardRoom: RoomId | null;
   readonly cardKey: string | null;
   /** True if the card stands in another room than the conversation, which is encrypted: it may not say what it is about. */
-  readonly cardSealed: boolean;
+  readonly isCardSealed: boolean;
   readonly decision: "approved" | "denied" | null;
   readonly decidedBy: UserId | null;
   readonly decidedBecause: string | null;
@@ -46,8 +46,8 @@ export type Decision = "approved" | "denied" | "expired" | "withdrawn";
 const operationColumns = `id, key, tool, kind, summary, input, input_hash as "inputHash", agent, room_id as "roomId", by,
   requesters, sub_agent as "subAgent", todo, turn_id as "turnId", n, call_id as "callId", state,
   asked_because as "askedBecause", asked_wall as "askedWall", asked_at as "askedAt", expires_at as "expiresAt",
-  coalesce(expires_at <= now(), false) as overdue, card_room as "cardRoom", card_key as "cardKey",
-  card_room <> room_id and is_encrypted(room_id) as "cardSealed", decision, decided_by as "decidedBy", decided_because as "decidedBecause",
+  coalesce(expires_at <= now(), false) as "isOverdue", card_room as "cardRoom", card_key as "cardKey",
+  card_room <> room_id and is_encrypted(room_id) as "isCardSealed", decision, decided_by as "decidedBy", decided_because as "decidedBecause",
   decided_at as "decidedAt", started_at as "startedAt", ended_at as "endedAt", result, error, sources, taint, place,
   created_at as "createdAt"`;
 
@@ -158,9 +158,9 @@ export class Operations {
     return known.length === 0;
   }
 
-  /** True if an operation with this key is written down. */
-  async isKnown(key: string): Promise<boolean> {
-    return (await this.#one((sql) => sql`key = ${key}`)) !== undefined;
+  /** The operation with this key, if it is written down. */
+  withKey(key: string): Promise<Operation | undefined> {
+    return this.#one((sql) => sql`key = ${key}`);
   }
 
   find(id: number): Promise<Operation | undefined> {

@@ -30,7 +30,7 @@ export interface OutboxRow extends OutboxDraft {
   /** The encrypted form, once it was made. */
   readonly wire: Readonly<Record<string, unknown>> | null;
   /** The first attempt may be longer ago than the homeserver remembers transaction ids. */
-  readonly forgotten: boolean;
+  readonly isForgotten: boolean;
 }
 
 /** Why a row is given up, and what follows. */
@@ -41,7 +41,7 @@ interface GivenUp {
   /** Messages to people that are sent instead. */
   readonly notice?: readonly OutboxDraft[];
   /** A question may be put elsewhere; otherwise what it asked for is refused. */
-  readonly elsewhere?: boolean;
+  readonly asksElsewhere?: boolean;
 }
 
 /** Drafts that a statement has queued, in order. */
@@ -106,8 +106,8 @@ export class Outbox {
     await this.#database.run((sql) => sql`with once as (select 1) ${insertOutbox(sql, drafts, "once", turnId)}`);
   }
 
-  /** Adds what follows from a turn, if everybody may hear it who does. Returns whether they may. */
-  async addHeard(drafts: readonly OutboxDraft[], turnId: number, hearing: Hearing): Promise<boolean> {
+  /** Adds what follows from a turn, or from a command, if everybody may hear it who does. Returns whether they may. */
+  async addHeard(drafts: readonly OutboxDraft[], turnId: number | null, hearing: Hearing): Promise<boolean> {
     const [row] = await this.#database.run(
       (sql) => sql<{ may: boolean }[]>`
         with heard as (select 1 where ${mayHear(sql, hearing)}), sending as (${insertOutbox(sql, drafts, "heard", turnId)})
@@ -153,7 +153,7 @@ export class Outbox {
           returning *
         )
         select id, key, room_id as "roomId", sender, kind, content, about, attempts, wire,
-          created_at < now() - ${remembered}::interval as forgotten
+          created_at < now() - ${remembered}::interval as "isForgotten"
         from tried order by id`,
     );
   }
@@ -191,14 +191,14 @@ export class Outbox {
    * Gives up for good. Returns the conversations that waited for people to answer the row, and go on without.
    */
   async giveUp(row: OutboxDraft, givenUp: GivenUp): Promise<Conversation[]> {
-    const { error, told = null, notice = [], elsewhere = false } = givenUp;
+    const { error, told = null, notice = [], asksElsewhere = false } = givenUp;
     const unasked = `the homeserver refuses to take the question to people: ${error}`;
     return this.#database.run(
       (sql) => sql<Conversation[]>`
         with given_up as (
           update outbox set state = 'failed', error = ${error}, settled_at = now()
           where key = ${row.key} and state = 'pending' returning id, key, room_id, turn_id, sender
-        ), ${elsewhere ? askElsewhere(sql, "given_up") : endUnasked(sql, "given_up", unasked)}, told as (
+        ), ${asksElsewhere ? askElsewhere(sql, "given_up") : endUnasked(sql, "given_up", unasked)}, told as (
           insert into ephemeris (user_id, room_id, turn_id, n, part, entry, sources)
           select sender, room_id, turn_id, -id, 1, ${told}, array[room_id] from given_up
           where turn_id is not null and ${told}::text is not null

@@ -16,7 +16,7 @@ export interface Fresh {
 
 /** Columns of a `Waiting`, for rows `e` of events. */
 const waitingColumns = (sql: Sql, overtaken: Fragment) => sql`
-  ${sql.unsafe(eventColumns)}, ${overtaken} as overtaken,
+  ${sql.unsafe(eventColumns)}, ${overtaken} as "isOvertaken",
   case when row_number() over (partition by e.room_id order by e.position, e.seq) = 1 then (
     select to_jsonb(context) from (select ${contextColumns(sql, sql`e.room_id`)}) context) end as room`;
 
@@ -74,16 +74,16 @@ export async function storePushed(database: Database, events: readonly IncomingE
   if (events.length === 0) return [];
   // A statement does not see its own new rows in the table. With `exists`, all that waits would be read.
   const rows = await database.run(
-    (sql) => sql<(Waiting & { behind: true | null })[]>`
+    (sql) => sql<(Waiting & { isBehind: true | null })[]>`
       with stored as (${insertEvents(sql, events, "push")} returning *)
       select ${waitingColumns(sql, sql`(${isChangedIn(sql, "events")} or ${isChangedIn(sql, "stored")})`)},
-        (select true from events older where older.room_id = e.room_id and older.routed_at is null limit 1) as behind
+        (select true from events older where older.room_id = e.room_id and older.routed_at is null limit 1) as "isBehind"
       from stored e order by e.seq`,
   );
   const stored = Map.groupBy(rows, ({ roomId }) => roomId);
   return rooms.map((roomId) => {
     const waiting = stored.get(roomId);
-    if (!waiting || waiting[0]?.behind) return { roomId };
-    return { roomId, waiting: waiting.map(({ behind: _, ...event }) => event) };
+    if (!waiting || waiting[0]?.isBehind) return { roomId };
+    return { roomId, waiting: waiting.map(({ isBehind: _, ...event }) => event) };
   });
 }

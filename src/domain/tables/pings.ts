@@ -26,14 +26,14 @@ export class Pings {
   async markHeard(id: string | undefined): Promise<boolean> {
     const rows = await this.#database.run((sql) =>
       id === undefined
-        ? sql<{ ours: boolean }[]>`
+        ? sql<{ isOurs: boolean }[]>`
             update pings set heard_at = now()
-            where asked_at > now() - ${passedOn}::interval and heard_at is null returning true as ours`
-        : sql<{ ours: boolean }[]>`
+            where asked_at > now() - ${passedOn}::interval and heard_at is null returning true as "isOurs"`
+        : sql<{ isOurs: boolean }[]>`
             insert into pings (id, heard_at) values (${id}, now())
-            on conflict (id) do update set heard_at = now() returning asked_at is not null as ours`,
+            on conflict (id) do update set heard_at = now() returning asked_at is not null as "isOurs"`,
     );
-    return rows.some(({ ours }) => ours);
+    return rows.some(({ isOurs }) => isOurs);
   }
 
   async wasHeard(id: string): Promise<boolean> {

@@ -7,7 +7,7 @@ export interface MemberChange {
   readonly userId: UserId;
   readonly membership: string;
   readonly displayName: string | undefined;
-  readonly direct: boolean;
+  readonly isDirect: boolean;
   readonly kind: "human" | "agent" | "bot";
 }
 
@@ -53,7 +53,7 @@ export const insertProjections = (sql: Sql, roomId: RoomId, projected: readonly 
     if (!effects.state) continue;
     states.push({ ...effects.state, seq, position });
     if (effects.state.type === visibilityType)
-      visibilities.push({ closed: isClosed(effects.state.content), seq, position });
+      visibilities.push({ isClosed: isClosed(effects.state.content), seq, position });
   }
   const rows = (list: readonly object[]) => sql`jsonb_to_recordset(${sql.json(list as unknown as Json)})`;
   return [
@@ -70,9 +70,9 @@ export const insertProjections = (sql: Sql, roomId: RoomId, projected: readonly 
     members.length > 0 &&
       sql`, member as (
         insert into members (room_id, user_id, membership, display_name, direct, kind, position, joined_position)
-        select ${roomId}, m."userId", m.membership, m."displayName", m.direct, m.kind, m.position, m.position
+        select ${roomId}, m."userId", m.membership, m."displayName", m."isDirect", m.kind, m.position, m.position
         from ${sql(routed)} r join ${rows(members)} as m(seq bigint, position float8, "userId" text, membership text,
-          "displayName" text, direct boolean, kind text) on m.seq = r.seq
+          "displayName" text, "isDirect" boolean, kind text) on m.seq = r.seq
         on conflict (room_id, user_id) do update set membership = excluded.membership,
           display_name = excluded.display_name, direct = members.direct or excluded.direct, position = excluded.position,
           joined_position = case when members.membership = 'join' and excluded.membership = 'join'
@@ -82,8 +82,8 @@ export const insertProjections = (sql: Sql, roomId: RoomId, projected: readonly 
     visibilities.length > 0 &&
       sql`, visibility as (
         insert into history_visibility (room_id, position, closed)
-        select ${roomId}, v.position, v.closed
-        from ${sql(routed)} r join ${rows(visibilities)} as v(seq bigint, position float8, closed boolean) on v.seq = r.seq
+        select ${roomId}, v.position, v."isClosed"
+        from ${sql(routed)} r join ${rows(visibilities)} as v(seq bigint, position float8, "isClosed" boolean) on v.seq = r.seq
         on conflict (room_id, position) do update set closed = excluded.closed
       )`,
     states.length > 0 &&
@@ -109,14 +109,14 @@ export async function settleProjections(
 ): Promise<void> {
   let numbered = 0;
   const routed = projected.map(({ event: { seq }, effects: { shownChars } }) => {
-    const shown = shownChars !== undefined;
-    return { seq, shown, next: shown ? ++numbered : null };
+    const isShown = shownChars !== undefined;
+    return { seq, isShown, next: isShown ? ++numbered : null };
   });
   await database.run(
     (sql) => sql`
       with routed as (
-        update events e set routed_at = now(), shown = g.shown, number = (select last_number(${roomId})) + g.next
-        from jsonb_to_recordset(${sql.json(routed)}) as g(seq bigint, shown boolean, next bigint)
+        update events e set routed_at = now(), shown = g."isShown", number = (select last_number(${roomId})) + g.next
+        from jsonb_to_recordset(${sql.json(routed)}) as g(seq bigint, "isShown" boolean, next bigint)
         where e.seq = g.seq and e.routed_at is null returning e.seq, e.received_at
       )${insertProjections(sql, roomId, projected, "routed")}
       select 1 from routed limit 1`,

@@ -1,10 +1,12 @@
 import type { Database, Json, Sql } from "../../adapters/database/connection.ts";
 import type { AgentName, EventId, RoomId } from "../../base/lib/ids.ts";
+import { dropSummaries } from "./log-summary.ts";
+import { operationPieces, type Piece, type PieceKind, piecesAround, type Whereabouts } from "./pieces.ts";
 import { takenBack } from "./redact-event.ts";
 
 /** A redaction whose words are still to be blanked where agents have repeated them. */
 export interface RedactionMark {
-  /** The event that was redacted. */
+  /** The event that was redacted; or a name for memories of agents' own that were forgotten. */
   readonly eventId: EventId;
   /** Sources with the words: its room, then places where agents have repeated it; '' is the home of agents in these rooms. */
   readonly places: readonly RoomId[];
@@ -18,34 +20,7 @@ export interface Witness {
   readonly agent: AgentName;
   readonly roomId: RoomId;
   /** True if it can still write what it remembers. */
-  readonly open: boolean;
-}
-
-type PieceKind =
-  | "ephemeris"
-  | "operations"
-  | "steps"
-  | "wakes"
-  | "todos"
-  | "schedules"
-  | "queries"
-  | "windows"
-  | "knowledge"
-  | "events"
-  | "attachments"
-  | "thoughts";
-
-/** A row that agents have made, with those of its texts that may repeat something. */
-export interface Piece {
-  readonly kind: PieceKind;
-  readonly id: string;
-  readonly texts: Readonly<Record<string, Json>>;
-}
-
-/** Agents and rooms whose rows are searched, beside the rows of turns. */
-export interface Whereabouts {
-  readonly agents: readonly AgentName[];
-  readonly rooms: readonly RoomId[];
+  readonly isOpen: boolean;
 }
 
 /** Time after which a mark is free again: its worker has died, or is slow. Two may work on one. */
@@ -54,7 +29,6 @@ const lease = "30 seconds";
 const settling = "1 minute";
 /** Limit of turns that are searched, the newest. */
 const witnessesMost = 10_000;
-const eventsMost = 5_000;
 
 /** Marks of redactions, from the redaction until no turn remembers its words, and the rows in which they may be repeated. */
 export class RedactionMarks {
@@ -75,13 +49,21 @@ export class RedactionMarks {
     return mark;
   }
 
-  /** Adds places in which the words were found: everybody who was shown something from there may have read them. */
-  async spread({ eventId }: RedactionMark, places: readonly RoomId[]): Promise<void> {
-    await this.#database.run(
-      (sql) => sql`
-        update redactions set places = places || array(select p from unnest(${[...places]}::text[]) p where p <> all (places))
-        where event_id = ${eventId}`,
+  /**
+   * Adds places in which the words were found, and rooms in which memories with them were recalled over every wall:
+   * everybody who was shown something from there may have read them. Returns all places.
+   */
+  async spread(mark: RedactionMark, found: readonly RoomId[]): Promise<readonly RoomId[]> {
+    const [row] = await this.#database.run(
+      (sql) => sql<Pick<RedactionMark, "places">[]>`
+        update redactions r set places = places || array(
+          select place from (
+            select unnest(${[...found]}::text[]) as place
+            union select room_id from shareable_recalls where interaction_id = any (r.memories)) reached
+          where place <> all (r.places))
+        where event_id = ${mark.eventId} returning places`,
     );
+    return row?.places ?? [...new Set([...mark.places, ...found])];
   }
 
   /**
@@ -95,7 +77,9 @@ export class RedactionMarks {
           delete from redactions r where event_id = ${eventId} and redacted_at < now() - ${settling}::interval
             and not exists (select 1 from turns t where t.id = any (${open.map(String)}::text[]::bigint[])
               and t.started_at < r.redacted_at + ${settling}::interval)
-          returning event_id
+          returning event_id, memories
+        ), untraced as (
+          delete from shareable_recalls s using settled where s.interaction_id = any (settled.memories)
         )
         update redactions set due_at = now() + greatest('5 seconds', least('15 minutes', (now() - redacted_at) / 2))
         where event_id = ${eventId} and not exists (select 1 from settled)`,
@@ -112,8 +96,8 @@ export class RedactionMarks {
         with recursive saw as (
           select t.id from redactions r, turns t
           where r.event_id = ${eventId} and (t.ended_at is null or t.ended_at >= r.since) and (
-            t.room_id = any (array_remove(r.places, '')) or t.sources && array_remove(r.places, '')
-            or ('' = any (r.places) and '' = any (t.sources || t.room_id) and t.agent in (
+            t.room_id = any (array_remove(r.places, '')) or (t.sources || t.former_sources) && array_remove(r.places, '')
+            or ('' = any (r.places) and '' = any (t.sources || t.former_sources || t.room_id) and t.agent in (
               select name from agents join members using (user_id) where members.room_id = any (r.places)))
             or t.chain = ${eventId}
             or t.id in (select turn_id from renders where event_ids && array[${eventId}]))
@@ -121,7 +105,7 @@ export class RedactionMarks {
           select w.turn_id from saw, lateral (select key from operations where turn_id = saw.id offset 0) o,
             lateral (select turn_id from wakes where key = o.key and turn_id is not null offset 0) w
         )
-        select id, agent, room_id as "roomId", ended_at is null as open from turns where id in (select id from saw)
+        select id, agent, room_id as "roomId", ended_at is null as "isOpen" from turns where id in (select id from saw)
         order by id desc limit ${witnessesMost}`,
     );
   }
@@ -137,6 +121,8 @@ export class RedactionMarks {
         union all select 'steps', turn_id || '.' || n, jsonb_build_object('result', result) from steps
         where turn_id = any (${ids}::text[]::bigint[]) and result is not null
           and exists (select 1 from turns where id = turn_id and ended_at is not null)
+        union all select 'interactions', id::text, jsonb_build_object('text', text) from interactions
+        where turn_id = any (${ids}::text[]::bigint[])
         union all select 'wakes', id::text, jsonb_build_object('note', note) from wakes
         where turn_id = any (${ids}::text[]::bigint[]) and note is not null
         union all select 'wakes', w.id::text, jsonb_build_object('note', note) from operations o join wakes w on w.key = o.key
@@ -158,58 +144,13 @@ export class RedactionMarks {
     return rows.map(({ roomId }) => roomId);
   }
 
-  /** Finds rows outside of turns, newer than the event, made by somebody who had been shown its places. */
-  piecesAround({ eventId }: RedactionMark, { agents, rooms }: Whereabouts): Promise<Piece[]> {
-    return this.#database.run(
-      (sql) => sql<Piece[]>`
-        with mark as materialized (
-          select r.*, e.position from redactions r join events e using (event_id) where event_id = ${eventId}
-        ), those as materialized (
-          select name, user_id, thoughts_room from agents where name = any (${[...agents]}::text[]) or user_id in (
-            select user_id from members m, mark where m.room_id = any (mark.places) and m.kind = 'agent')
-        ), speakers as (
-          select user_id from those union select user_id from members where room_id = any (${[...rooms]}::text[]) and kind = 'bot'
-        ), said as (
-          select e.* from mark, speakers those, unnest(${[...rooms]}::text[]) room, lateral (
-            (select * from events e where e.room_id = room and e.shown and e.position > mark.position and e.sender = those.user_id
-              order by e.position desc limit ${eventsMost})
-            union all
-            (select * from events e where e.room_id = room and not e.shown and e.position > mark.position and e.sender = those.user_id
-              order by e.position desc limit ${eventsMost})) e
-          where e.redacted_at is null
-        ), shown as (
-          select e.* from mark, those, lateral (
-            select * from events e where e.room_id = those.thoughts_room and not e.shown and e.position > mark.position
-              and e.state_key is null and e.content ? 'body'
-            order by e.position desc limit ${eventsMost}) e
-        )
-        ${operationPieces(sql)}, mark where by = 'person' and operations.created_at >= since
-          and agent in (select name from those) and (operations.room_id = any (places) or sources && places)
-        union all select 'todos', key, jsonb_build_object('name', name) from todos, mark
-        where agent in (select name from those) and created_at >= since and (todos.room_id = any (places) or sources && places)
-        union all select 'schedules', id::text, jsonb_build_object('text', text) from schedules, mark
-        where agent in (select name from those) and created_at >= since
-          and (schedules.room_id = any (places) or sources && places)
-        union all select 'wakes', id::text, jsonb_build_object('note', note) from wakes, mark
-        where agent in (select name from those) and turn_id is null and note is not null
-          and (wakes.room_id = any (places) or sources && places)
-        union all select 'windows', id::text, jsonb_build_object('title', title, 'src', src, 'arguments', arguments, 'content', content)
-        from windows, mark
-        where agent in (select name from those) and used_at >= since and (windows.room_id = any (places) or sources && places)
-        union all select 'queries', id::text, jsonb_build_object('queries', queries) from windows, mark
-        where agent in (select name from those) and used_at >= since and (windows.room_id = any (places) or sources && places)
-        union all select 'knowledge', id::text, jsonb_build_object('text', text, 'source', source) from knowledge, mark
-        where agent in (select name from those) and created_at >= since and wall = any (${[...rooms]}::text[])
-        union all select 'attachments', key, jsonb_build_object('text', content->>'text', 'shows', shows is not null,
-          'roomId', outbox.room_id, 'sender', sender) from outbox, mark
-        where kind = 'file' and outbox.room_id = any (${[...rooms]}::text[]) and created_at >= since and content->>'text' is not null
-        union all select 'events', event_id, jsonb_build_object('content', content, 'roomId', room_id) from said
-        union all select 'thoughts', event_id, jsonb_build_object('text', content->'body', 'roomId', room_id, 'sender', sender) from shown`,
-    );
+  /** See there. */
+  piecesAround(mark: RedactionMark, whereabouts: Whereabouts): Promise<Piece[]> {
+    return piecesAround(this.#database, mark, whereabouts);
   }
 
-  /** Writes the blanked texts into their rows; removes windows, knowledge, and copies of sent messages. */
-  async blank(pieces: readonly Piece[]): Promise<void> {
+  /** Writes the blanked texts into their rows; removes windows, knowledge, memories, and copies of sent messages. */
+  async blank({ eventId }: RedactionMark, pieces: readonly Piece[]): Promise<void> {
     const of = (sql: Sql, kind: PieceKind) =>
       sql.json(pieces.filter((piece) => piece.kind === kind).map(({ id, texts }) => ({ ...texts, id })) as Json);
     const ids = (...kinds: PieceKind[]) => pieces.filter(({ kind }) => kinds.includes(kind)).map(({ id }) => id);
@@ -242,6 +183,14 @@ export class RedactionMarks {
           delete from windows where id = any (${ids("windows")}::text[]::bigint[])
         ), unlearnt as (
           delete from knowledge where id = any (${ids("knowledge")}::text[]::bigint[])
+        ), unoffered as (
+          delete from knowledge_offers where key = any (${ids("offers")}::text[])
+        ), forgotten as (
+          delete from interactions where id = any (${ids("interactions")}::text[]::bigint[])
+            or event_id = any (${ids("events", "thoughts")}::text[])
+          returning id, shareable
+        ), unshared as (
+          update redactions set memories = memories || array(select id from forgotten where shareable) where event_id = ${eventId}
         ), said as (
           update events e set content = c.content, original = null
           from jsonb_to_recordset(${of(sql, "events")}) as c(id text, content jsonb)
@@ -256,17 +205,22 @@ export class RedactionMarks {
     );
   }
 
-  /** Empties renders of these turns, which may hold words that were blanked since. The turns get a new render. */
-  async emptyRenders(turnIds: readonly number[]): Promise<void> {
+  /**
+   * Empties renders of these turns, which may hold words that were blanked since: the turns get a new render. Drops the
+   * summaries of their agents' logs that may have been made from these places.
+   */
+  async emptyRenders(turnIds: readonly number[], places: readonly RoomId[]): Promise<void> {
     await this.#database.run(
       (sql) => sql`
+        with unsummarised as (
+          ${dropSummaries(
+            sql,
+            sql`c.agent in (select agent from turns where id = any (${turnIds.map(String)}::text[]::bigint[]))
+              and (c.room_id = any (${[...places]}::text[]) or c.log->'summary'->'sources' ?| ${[...places]}::text[]
+                or c.log->'prepared'->'summary'->'sources' ?| ${[...places]}::text[])`,
+          )}
+        )
         update renders set system = '', prompt = '' where turn_id = any (${turnIds.map(String)}::text[]::bigint[]) and system <> ''`,
     );
   }
 }
-
-/** Part of a statement: operations as pieces; a condition follows. */
-const operationPieces = (sql: Sql) => sql`
-  select 'operations' as kind, operations.id::text as id, jsonb_build_object('summary', summary, 'input', input, 'result', result,
-    'error', error, 'asked_because', asked_because, 'decided_because', decided_because) as texts
-  from operations`;

@@ -88,14 +88,14 @@ export class Renders {
   /** Reads the renders of a turn; undefined where the audience may not read an event in them, since it came later. */
   async of(turnId: number, audience: readonly UserId[]): Promise<Render[] | undefined> {
     const rows = await this.#database.run(
-      (sql) => sql<(Render & { early: boolean })[]>`
+      (sql) => sql<(Render & { isEarly: boolean })[]>`
         select turn_id as "turnId", n, system, prompt, event_ids as "eventIds", coalesce(definitions, '') as tools,
           sub_agent as "subAgent",
           exists (select 1 from events e where e.event_id = any (r.event_ids) and is_unseen(${[...audience]}, e.room_id, e.position))
-            or exists (select 1 from turns t, unnest(t.sources) s where t.id = r.turn_id and is_unseen(${[...audience]}, s, t.place)) as early
+            or exists (select 1 from turns t, unnest(t.sources) s where t.id = r.turn_id and is_unseen(${[...audience]}, s, t.place)) as "isEarly"
         from renders r left join toolsets on hash = toolset where turn_id = ${turnId} order by n`,
     );
-    return rows.some(({ early }) => early) ? undefined : rows.map(({ early: _, ...render }) => render);
+    return rows.some(({ isEarly }) => isEarly) ? undefined : rows.map(({ isEarly: _, ...render }) => render);
   }
 
   async forgetOld(): Promise<void> {

@@ -4,7 +4,7 @@ import type { RoomId, UserId } from "../../base/lib/ids.ts";
 interface RoomAgent {
   readonly userId: UserId;
   readonly membership: "join" | "invite";
-  readonly direct: boolean;
+  readonly isDirect: boolean;
   /** Place in the room's history at which it came. */
   readonly since: number | null;
 }
@@ -16,7 +16,7 @@ export interface RoomContext {
   readonly state: Readonly<Record<string, Record<string, unknown>>>;
   readonly agents: readonly RoomAgent[];
   readonly humans: number;
-  readonly botJoined: boolean;
+  readonly hasBotJoined: boolean;
   /** Stand above all power levels: those who made the room, from version 12 on. */
   readonly creators: readonly UserId[];
 }
@@ -25,8 +25,8 @@ export interface RoomContext {
 export const contextColumns = (sql: Sql, roomId: RoomId | Fragment) => sql`
   coalesce((select kind from rooms where room_id = ${roomId}), 'chat') as kind,
   coalesce((select jsonb_object_agg(type, content) from room_state where room_id = ${roomId}), '{}') as state,
-  coalesce((select jsonb_agg(jsonb_build_object('userId', user_id, 'membership', membership, 'direct', direct, 'since', joined_position) order by user_id)
+  coalesce((select jsonb_agg(jsonb_build_object('userId', user_id, 'membership', membership, 'isDirect', direct, 'since', joined_position) order by user_id)
     from members where room_id = ${roomId} and kind = 'agent' and membership in ('join', 'invite')), '[]') as agents,
   (select count(*) from members where room_id = ${roomId} and kind = 'human' and membership = 'join') as humans,
-  exists (select 1 from members where room_id = ${roomId} and kind = 'bot' and membership = 'join') as "botJoined",
+  exists (select 1 from members where room_id = ${roomId} and kind = 'bot' and membership = 'join') as "hasBotJoined",
   to_jsonb(room_creators(${roomId})) as creators`;

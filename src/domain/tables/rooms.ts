@@ -1,6 +1,7 @@
 import type { Database, Json } from "../../adapters/database/connection.ts";
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { type Hearing, mayHear } from "./hearing.ts";
+import { type EventMemory, rememberEvents } from "./interactions.ts";
 import { isClosed, type MemberChange, visibilityType } from "./projection.ts";
 import { contextColumns, type RoomContext } from "./room-context.ts";
 import { isEncrypted, isUnwritable } from "./secrecy.ts";
@@ -28,7 +29,7 @@ interface Passage {
   /** See `Rooms.mode`. */
   readonly mode: string | null;
   /** Somebody is there. */
-  readonly heard: boolean;
+  readonly isHeard: boolean;
   /** Everybody there may read all that may be in it. */
   readonly mayRead: boolean;
 }
@@ -107,9 +108,9 @@ export class Rooms {
   /** True if the homeserver has told us of somebody's join that is not routed yet. */
   async isAwaiting(roomId: RoomId): Promise<boolean> {
     const [row] = await this.#database.run(
-      (sql) => sql<{ coming: boolean }[]>`select arriving(${roomId}) <> '{}' as coming`,
+      (sql) => sql<{ isComing: boolean }[]>`select arriving(${roomId}) <> '{}' as "isComing"`,
     );
-    return row?.coming ?? false;
+    return row?.isComing ?? false;
   }
 
   /** True if everybody in the room may hear it now. */
@@ -173,10 +174,10 @@ export class Rooms {
   }
 
   /**
-   * Adds to history what was read from the homeserver when an agent joined: routed already, it wakes nobody. Edits are
-   * not shown.
+   * Adds to history what was read from the homeserver when an agent joined, with what agents remember of it: routed
+   * already, it wakes nobody. Edits are not shown.
    */
-  async markAsHistory(roomId: RoomId, eventIds: readonly EventId[]): Promise<void> {
+  async markAsHistory(roomId: RoomId, eventIds: EventId[], memories: readonly EventMemory[] = []): Promise<void> {
     await this.#database.run(
       (sql) => sql`
         with told as (
@@ -184,11 +185,11 @@ export class Rooms {
             number = case when replaces is null then (select last_number(${roomId})) + o.next end
           from (
             select seq, row_number() over (order by replaces is not null, position, seq) as next from events
-            where event_id = any (${[...eventIds]}) and source = 'history' and routed_at is null
+            where event_id = any (${eventIds}) and source = 'history' and routed_at is null
           ) o
           where o.seq = e.seq and routed_at is null
           returning length(content->>'body') as chars, received_at, shown
-        )
+        ), ${rememberEvents(sql, memories, "told")}
         insert into rooms (room_id, shown_events, shown_chars, last_shown_at)
         select ${roomId}, count(*), coalesce(sum(chars), 0), max(received_at) from told where shown
         on conflict (room_id) do update set shown_events = rooms.shown_events + excluded.shown_events,
@@ -224,7 +225,7 @@ export class Rooms {
     const [row] = await this.#database.run(
       (sql) => sql<Passage[]>`
         select (select mode from rooms where room_id = ${roomId}) as mode,
-          exists (select 1 from unnest(others) reader where reader not like '*%') as heard,
+          exists (select 1 from unnest(others) reader where reader not like '*%') as "isHeard",
           (select coalesce(bool_and(may_pass_on(others, audience, s, ${owner})), true) from unnest(${[...sources]}::text[]) s) as "mayRead"
         from (select audience_of(${place}, ${owner}) as others, audience_of(${roomId}, ${owner}) as audience) both_places`,
     );

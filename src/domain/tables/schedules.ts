@@ -34,9 +34,9 @@ export interface Schedule extends ScheduleDraft {
 export interface DueSchedule extends Schedule {
   readonly userId: UserId;
   /** The agent is in the room, or it is its home. */
-  readonly agentHere: boolean;
+  readonly isAgentHere: boolean;
   /** True if its maker was in the room and has left. */
-  readonly makerGone: boolean;
+  readonly isMakerGone: boolean;
 }
 
 /** Schedules that one agent may have. */
@@ -115,9 +115,9 @@ export class ScheduleTable {
           (select coalesce(jsonb_agg(to_jsonb(d)), '[]') from (
             select ${sql.unsafe(columns)}, s.user_id as "userId",
               s.room_id = '' or exists (
-                select 1 from members m where m.room_id = s.room_id and m.user_id = s.user_id and m.membership = 'join') as "agentHere",
+                select 1 from members m where m.room_id = s.room_id and m.user_id = s.user_id and m.membership = 'join') as "isAgentHere",
               exists (select 1 from members m
-                where m.room_id = s.room_id and m.user_id = s.made_by and m.membership <> 'join') as "makerGone"
+                where m.room_id = s.room_id and m.user_id = s.made_by and m.membership <> 'join') as "isMakerGone"
             from soon s where s.next_at <= now()) d) as due`,
     );
     if (!row) throw new Error("a query without a table gave no row");
@@ -142,13 +142,13 @@ export class ScheduleTable {
   /** Ends a schedule: it wakes nobody any more. Returns true if this call ended it. */
   async end({ id, nextAt }: Pick<Schedule, "id" | "nextAt">, notice: readonly OutboxDraft[]): Promise<boolean> {
     const [row] = await this.#database.run(
-      (sql) => sql<{ ended: boolean }[]>`
+      (sql) => sql<{ hasEnded: boolean }[]>`
         with ended as (
           update schedules set next_at = null
           where id = ${id} and next_at = ${nextAt}::timestamptz and removed_at is null returning id
         ), told as (${insertOutbox(sql, notice, "ended")})
-        select exists (select 1 from ended) as ended`,
+        select exists (select 1 from ended) as "hasEnded"`,
     );
-    return row?.ended === true;
+    return row?.hasEnded === true;
   }
 }

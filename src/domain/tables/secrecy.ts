@@ -16,8 +16,10 @@ export const megolm = "m.megolm.v1.aes-sha2";
 
 /** True if the room is encrypted, or ever was, by what the homeserver has told so far, routed or not. */
 export async function isEncrypted(database: Database, roomId: RoomId): Promise<boolean> {
-  const [row] = await database.run((sql) => sql<{ encrypted: boolean }[]>`select is_encrypted(${roomId}) as encrypted`);
-  return row?.encrypted ?? false;
+  const [row] = await database.run(
+    (sql) => sql<{ isEncrypted: boolean }[]>`select is_encrypted(${roomId}) as "isEncrypted"`,
+  );
+  return row?.isEncrypted ?? false;
 }
 
 /** True if the room is encrypted in a way that nobody of ours knows. */

@@ -1,6 +1,9 @@
-import type { Sql } from "../../adapters/database/connection.ts";
+import type { Fragment, Sql } from "../../adapters/database/connection.ts";
 import type { EventId, UserId } from "../../base/lib/ids.ts";
 import { eventColumns } from "./events.ts";
+import type { FilePlace } from "./files.ts";
+import { readableLog } from "./log-summary.ts";
+import { ephemerisSource, epochNow, type KnownPages, pageCtes, versionOf } from "./sight-pages.ts";
 import { roomNaming } from "./surroundings.ts";
 import { selectShownTodos } from "./todos.ts";
 import { deskItems, type Reading, type Seat } from "./windows.ts";
@@ -21,46 +24,50 @@ export interface Look extends Seat {
   readonly membersPerRoom: number;
   readonly entries: number;
   /** The conversation is shown a log: of each room nothing is read that it does not show any more. */
-  readonly logged: boolean;
+  readonly isLogged: boolean;
   /** The step whose render this turn's further steps are appended to. */
   readonly base: number | undefined;
   /** Files that are read beside those on the desk. */
   readonly reading: Reading;
+  /** Working files of the conversation, where it keeps any, each with the characters of its end that are read. */
+  readonly state?: readonly StatePlace[];
+}
+
+/** A working file of which the end is read. */
+interface StatePlace extends FilePlace {
+  readonly chars: number;
 }
 
 /** Entries of the ephemeris among which those are sought that may be read. */
 const entriesSearched = 500;
 
-/** Versions of the rows that the reader has in memory, by their ids: these are not read again. */
-interface KnownVersions {
-  readonly events: Readonly<Record<string, string>>;
-  readonly entries: Readonly<Record<string, string>>;
-}
-
 /**
  * The query by which a conversation sees: one row with a column for each part of `Seen`. Its CTEs decide the walls, in
  * the order in which they need each other; its columns read what is left.
  */
-export const sightQuery = (sql: Sql, look: Look, known: KnownVersions) => sql`
+export const sightQuery = (sql: Sql, look: Look, known: KnownPages) => sql`
   with ${present(sql, look)}, ${joinedRooms(sql, look)}, ${knownRooms(sql, look)}, ${logStart(sql, look)},
     ${waitingFrom(sql, look)}, ${visibleRooms(sql)}, ${unseenStretches(sql)}, ${newestEvents(sql, look)},
-    ${shownMembers(sql, look)}, ${recentEntries(sql, look)}, ${openSources(sql, look)}, ${readableEntries(sql, look)}
+    ${shownMembers(sql, look)}, ${recentEntries(sql, look)}, ${openSources(sql, look)}, ${readableEntries(sql, look)},
+    ${pageCtes(sql, known)}
   select (select to_json(audience) from present) as audience,
     ${roomsColumn(sql, look)} as rooms,
-    (select coalesce(json_agg(seq order by room_id, position), '[]') from newest) as "eventIds",
-    ${newEventsColumn(sql, known)} as "newEvents",
+    ${epochNow(sql)} as epoch,
+    (select coalesce(json_agg(json_build_array(n, page)), '[]') from proven) as proven,
+    ${newEventsColumn(sql)} as "newEvents",
     ${membersColumn(sql, look)} as members,
-    (select coalesce(json_agg(id order by id), '[]') from thoughts) as "entryIds",
     (select coalesce(max(total), 0) from thoughts) as "ephemerisLines",
-    ${newEntriesColumn(sql, known)} as "newEntries",
+    ${newEntriesColumn(sql)} as "newEntries",
+    ${entrySourcesColumn(sql)} as "entrySources",
     ${selectShownTodos(sql, look, audienceNow(sql))} as todos,
-    ${ownTaintColumn(sql, look)} as "ownTaint",
     (select log from remembered) as log,
     ${lastTurnColumn(sql, look)} as "lastTurnAt",
     (select mode from rooms where room_id = ${look.here}) as mode,
-    ${emptiedColumn(sql, look)} as emptied,
+    ${emptiedColumn(sql, look)} as "wasEmptied",
     coalesce((select changes from turns where id = ${look.turnId}), 0) as changes,
     ${redactedColumn(sql, look)} as redacted,
+    ${stateColumn(sql, look)} as state,
+    exists (select 1 from knowledge where agent = ${look.agent}) as "hasKnowledge",
     (select coalesce(json_agg(d), '[]') from (${deskItems(sql, look, look.reading, audienceNow(sql))}) d) as desk`;
 
 /** CTE `present`: those who see what is said here. Walls are decided for them alone, and once. */
@@ -90,10 +97,15 @@ const knownRooms = (sql: Sql, { here, owner }: Look) => sql`
     select mine.*, room_id = ${here} or may_read(${audienceNow(sql)}, room_id, ${owner}) as readable from mine
   )`;
 
-/** CTE `remembered`: the log that the conversation was shown last. */
-const logStart = (sql: Sql, { agent, here, logged }: Look) => sql`
+/** CTE `remembered`: the log that the conversation was shown last; its summary only where it may be read. */
+const logStart = (sql: Sql, { agent, here, isLogged, owner }: Look) => sql`
   remembered as (
-    select log from conversations where agent = ${agent} and room_id = ${here} and ${logged}
+    select ${readableLog(
+      sql,
+      (summary) => sql`may_show(${audienceNow(sql)}, ${here},
+        array(select jsonb_array_elements_text(${summary}->'sources')), ${owner}, (${summary}->>'place')::float8)`,
+    )} as log
+    from conversations where agent = ${agent} and room_id = ${here} and ${isLogged}
   )`;
 
 /** CTE `waiting`: place of the first event here that waits for a later turn. */
@@ -117,25 +129,35 @@ const unseenStretches = (sql: Sql) => sql`
     select room_id, since, until from known cross join lateral unseen_by(${audienceNow(sql)}, room_id) where readable
   )`;
 
-/** Condition on an event `e`: it stands in none of the unseen stretches. */
+/** Condition on an event `e`: it stands in none of the unseen stretches. They are few, and mostly there are none. */
 const isNotUnseen = (sql: Sql) => sql`
-  not exists (select 1 from unseen u where u.room_id = e.room_id and e.position >= u.since and e.position < u.until)`;
+  (not exists (select 1 from unseen) or not exists (select 1 from unseen u where u.room_id = e.room_id and e.position >= u.since and e.position < u.until))`;
 
-/** CTE `newest`: the last events of each room, and here those that caused the turn, however old they are. */
+/**
+ * Table of the events with these ids. Planned apart from all other conditions: with the room among them the plan may
+ * read all of its events.
+ */
+const eventsNamed = (sql: Sql, ids: Fragment) => sql`(select *, xmin from events where event_id = ${ids} offset 0)`;
+
+/** CTEs `latest` and `newest`: the last events of each room, and here those that caused the turn, however old they are. */
 const newestEvents = (sql: Sql, { always, eventsAtFirst, eventsPerRoom, here, userId }: Look) => sql`
-  newest as (
+  latest as materialized (
     select e.* from visible v cross join lateral (
-      select seq, xmin::text as version, event_id, room_id, sender, position from events e
+      select seq, ${versionOf(sql, "e", "seq")} as version, room_id, position from events e
       where e.room_id = v.room_id and e.shown and e.redacted_at is null and e.position >= v.floor and e.position > v.beginning
         and ${isNotUnseen(sql)}
         and (e.room_id <> ${here} or e.sender = ${userId} or e.position < (select first from waiting))
       order by e.position desc
       limit case when v.beginning > '-infinity' then ${eventsPerRoom}::integer else ${eventsAtFirst}::integer end
     ) e
-    union
-    select e.seq, e.xmin::text, e.event_id, e.room_id, e.sender, e.position
-    from visible v join events e on e.room_id = v.room_id
-    where e.event_id = any (${[...always]}) and e.room_id = ${here} and e.redacted_at is null and ${isNotUnseen(sql)}
+  ), newest as (
+    select * from latest
+    union all
+    select e.seq, version, e.room_id, e.position
+    from visible v join (
+      select *, ${versionOf(sql, "events", "seq")} as version from ${eventsNamed(sql, sql`any (${[...always]}::text[])`)} events
+    ) e using (room_id)
+    where e.room_id = ${here} and e.redacted_at is null and ${isNotUnseen(sql)} and e.seq not in (select seq from latest)
   )`;
 
 /** CTE `people`: members of each visible room, those first who are to be shown before others. */
@@ -151,7 +173,7 @@ const shownMembers = (sql: Sql, { first, membersPerRoom }: Look) => sql`
 /** CTE `recent`: what the agent remembers of other turns, from the beginning of the log on. */
 const recentEntries = (sql: Sql, { userId, turnId, since }: Look) => sql`
   recent as (
-    select id, xmin::text as version, place, sources || room_id as sources from ephemeris
+    select id, ${versionOf(sql, "ephemeris", "id")} as version, place, sources || room_id as sources from ephemeris
     where user_id = ${userId} and sub_agent is null and turn_id <> ${turnId}
       and id > floor(coalesce(((select log from remembered)->'from'->>'ephemeris')::float8, 0))::bigint
       and (${since}::timestamptz is null or created_at >= ${since})
@@ -173,55 +195,83 @@ const openSources = (sql: Sql, { here, owner }: Look) => sql`
 const readableEntries = (sql: Sql, { entries }: Look) => sql`
   thoughts as (
     select id, version, count(*) over () as total from recent r where sources <@ (select sources from open)
-      and not exists (select 1 from early where source = any (r.sources) and r.place >= since and r.place < until)
+      and (not exists (select 1 from early) or not exists (select 1 from early where source = any (r.sources) and r.place >= since and r.place < until))
     order by id desc limit ${entries}
   )`;
 
 /** Rooms in the order of `Seen`; the name of one that may not be read is not told. */
 const roomsColumn = (sql: Sql, { here, userId }: Look) => sql`
   (select coalesce(json_agg(json_build_object(
-      'roomId', room_id, 'direct', direct, 'readable', readable, 'seenPosition', seen, 'total', total,
+      'roomId', room_id, 'isDirect', direct, 'isReadable', readable, 'seenPosition', seen, 'total', total,
       'shownEvents', shown_events, 'shownChars', shown_chars,
       'name', naming.name, 'namedBy', naming.sender,
       'unread', (select count(*) from (
         select 1 from events e where e.room_id = known.room_id and e.shown and e.position > known.seen and e.sender <> ${userId}
-        limit 1000) u)
+        order by e.position limit 1000) u)
     ) order by room_id = ${here} desc, last_shown_at desc nulls last, room_id), '[]')
     from known left join lateral (${roomNaming(sql, sql`known.room_id`)}) naming on known.readable)`;
 
-/** Numbers, by their ids, of the events to which `e` is an answer or a reaction, or in whose thread it stands. */
-const relatedNumbers = (sql: Sql) => sql`(
-  select json_object_agg(t.event_id, t.number) from events t
-  where t.event_id in (e.content->'m.relates_to'->>'event_id', e.content->'m.relates_to'->'m.in_reply_to'->>'event_id')
-    and t.room_id = e.room_id and t.number is not null)`;
+/** Ids of the events to which `e` is an answer or a reaction, or in whose thread it stands. */
+const relatedTo = (sql: Sql) => sql`array_remove(array[
+  e.content->'m.relates_to'->>'event_id', e.content->'m.relates_to'->'m.in_reply_to'->>'event_id'], null)`;
 
-/** Events that the reader does not have as they are now. */
-const newEventsColumn = (sql: Sql, { events }: KnownVersions) => sql`
-  (select coalesce(json_agg(json_build_object('id', n.seq, 'version', n.version,
+/** Query that gives these events, as far as they have a number. */
+const relatedEvents = (sql: Sql) => sql`
+  select t.event_id, t.number from ${eventsNamed(sql, sql`any (${relatedTo(sql)})`)} t
+  where t.room_id = e.room_id and t.number is not null`;
+
+/** True of an event `e` if one of them is not there, or has no number: it may get one. */
+const isUnrelated = (sql: Sql) => sql`
+  (select count(*) from (${relatedEvents(sql)}) r) < (select count(distinct id) from unnest(${relatedTo(sql)}) id)`;
+
+/** Query that gives the turns in which an event `e` was said, by the row of the outbox that became it or will be said to have. */
+const saidIn = (sql: Sql) => sql`
+  select t.taint, t.ended_at, o.event_id from (
+    select event_id, turn_id from outbox where event_id = e.event_id
+    union all
+    select event_id, turn_id from outbox where key = e.content->>'org.clevernet.key' and state = 'pending' and event_id is null
+  ) o left join turns t on t.id = o.turn_id`;
+
+/** Events that the reader does not have as they are now. One `isOpen` if it may get to be shown otherwise and stay the same row. */
+const newEventsColumn = (sql: Sql) => sql`
+  (select coalesce(json_agg(json_build_object('id', n.id, 'source', n.source, 'place', n.place, 'version', n.version,
+      'isOpen', ${isUnrelated(sql)} or exists (
+        select 1 from (${saidIn(sql)}) said where said.event_id is null or (said.taint is not null and said.ended_at is null)),
       'row', (select to_json(columns) from (select ${sql.unsafe(eventColumns)},
-        coalesce(e.routed_at, e.received_at) as "shownAt", ${relatedNumbers(sql)} as numbers) columns))), '[]')
-    from newest n join events e on e.seq = n.seq
-    where ${sql.json(events)}::jsonb->>n.seq::text is distinct from n.version)`;
+        coalesce(e.routed_at, e.received_at) as "shownAt", (select json_object_agg(event_id, number) from (${relatedEvents(sql)}) r) as numbers,
+        array(select distinct unnest(taint) from (${saidIn(sql)}) said where said.event_id is not null order by 1) as "turnTaint"
+        ) columns))), '[]')
+    from unknown n join events e on e.seq = n.id where n.source <> ${ephemerisSource})`;
 
 const membersColumn = (sql: Sql, { first }: Look) => sql`
   (select coalesce(json_agg(json_build_object('roomId', room_id, 'userId', user_id, 'displayName', display_name, 'total', total)
     order by user_id = any (${[...first]}) desc, kind = 'agent' desc, user_id), '[]') from people)`;
 
 /** Entries that the reader does not have as they are now. */
-const newEntriesColumn = (sql: Sql, { entries }: KnownVersions) => sql`
-  (select coalesce(json_agg(json_build_object('id', id, 'version', version,
-      'row', json_build_object('id', id, 'entry', entry, 'at', created_at, 'taint', taint))), '[]')
-    from thoughts join ephemeris e using (id)
-    where ${sql.json(entries)}::jsonb->>id::text is distinct from version)`;
+const newEntriesColumn = (sql: Sql) => sql`
+  (select coalesce(json_agg(json_build_object('id', n.id, 'source', source, 'place', n.place, 'version', version, 'isOpen', false,
+      'row', json_build_object('id', n.id, 'entry', entry, 'at', created_at, 'taint', taint))), '[]')
+    from unknown n join ephemeris e on e.id = n.id where source = ${ephemerisSource})`;
 
-/** Untrusted texts behind what the agent itself said among the events. */
-const ownTaintColumn = (sql: Sql, { userId }: Look) => sql`
-  (select coalesce(json_agg(distinct t), '[]') from turns, unnest(taint) t where id in (
-    select turn_id from outbox where event_id = any (array(select event_id from newest where sender = ${userId}))))`;
+/** Sources of all entries that are shown. */
+const entrySourcesColumn = (sql: Sql) => sql`
+  (select coalesce(json_agg(distinct source), '[]') from thoughts join recent using (id), unnest(sources) source)`;
 
 const lastTurnColumn = (sql: Sql, { agent, here, turnId }: Look) => sql`
   (select started_at from turns where agent = ${agent} and room_id = ${here} and id < ${turnId}
     order by id desc limit 1)`;
+
+/** Ends of the working files that everybody who is here may read. */
+const stateColumn = (sql: Sql, { state = [] }: Look) =>
+  state.length === 0
+    ? sql`'[]'::json`
+    : sql`(
+  select coalesce(json_agg(json_build_object('share', f.share, 'path', f.path, 'text', right(f.text_content, k.chars), 'chars', length(f.text_content),
+      'size', f.size, 'isTainted', f.tainted, 'sources', f.sources)), '[]')
+  from unnest(${state.map(({ share }) => share)}::text[], ${state.map(({ path }) => path)}::text[], ${state.map(({ chars }) => String(chars))}::text[]::integer[])
+      as k(share, path, chars)
+    join files f on f.share = k.share and f.path = k.path
+  where f.text_content is not null and not came_too_early(${audienceNow(sql)}, f.share, f.path))`;
 
 /** True if a redaction has emptied a render that the turn's further steps go on from. */
 const emptiedColumn = (sql: Sql, { turnId, base }: Look) => sql`

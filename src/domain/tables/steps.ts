@@ -2,9 +2,13 @@ import type { Json } from "../../adapters/database/connection.ts";
 import type { RoomId, UserId } from "../../base/lib/ids.ts";
 import type { CallUsage, Share } from "./budgets.ts";
 import type { WakeDraft } from "./effects.ts";
+import type { FilePlace } from "./files.ts";
+import type { Memory } from "./interactions.ts";
+import type { LogSummary, PreparedCut } from "./log-summary.ts";
 import type { OperationRecord } from "./operation-record.ts";
 import type { OutboxDraft } from "./outbox.ts";
 import type { NewRender } from "./renders.ts";
+import type { LeftOpen } from "./silences.ts";
 
 export interface Step {
   readonly n: number;
@@ -37,6 +41,10 @@ export interface StepCommit {
   readonly crossesWall?: boolean;
   /** LMML elements for the ephemeris, in order. */
   readonly ephemeris?: readonly string[];
+  /** Memories that the agent has of these elements, by their index. */
+  readonly remembered?: readonly (Memory | undefined)[];
+  /** Memories that the step keeps beside them. */
+  readonly kept?: readonly Memory[] | undefined;
   /** They are a sub-agent's: shown to people, and not to the agent. */
   readonly subAgent?: string | undefined;
   readonly usage?: StepUsage | undefined;
@@ -58,6 +66,10 @@ export interface StepCommit {
   readonly wakes?: readonly WakeDraft[] | undefined;
   /** Records of operations in the step: its own, and one that it replaces. */
   readonly operations?: readonly OperationRecord[];
+  /** File in which the end of each of these operations is noted. */
+  readonly logTo?: FilePlace | undefined;
+  /** See `leaveOpen`; undefined where the agent follows nothing up. */
+  readonly leftOpen?: LeftOpen | undefined;
   /** The turn ends with this step. */
   readonly ends?: boolean;
   /** The step is not done: it asks people, and the turn is parked until they have decided. */
@@ -77,6 +89,12 @@ export interface LogState {
   readonly leftOut?: readonly string[];
   /** Entry of the ephemeris up to which results are shown in brief. */
   readonly brief?: number;
+  /** Rises when it is cut: by one where that was prepared, by two where no summary was ready. */
+  readonly cuts?: number;
+  /** Of what is left out. */
+  readonly summary?: LogSummary | undefined;
+  /** Where it is cut next; written in the background, see `prepareCut`. */
+  readonly prepared?: PreparedCut | undefined;
 }
 
 /** Names that are kept of what a turn was tainted by. */

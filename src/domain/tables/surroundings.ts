@@ -35,3 +35,21 @@ export async function surroundings(
     people: rows.map(({ userId, displayName }) => ({ userId, displayName })),
   };
 }
+
+/** A user, with a name under which others know them. */
+export interface KnownName {
+  readonly userId: UserId;
+  readonly displayName: string | null;
+}
+
+/** People in a room together with an agent; beyond this number some are left out. */
+const peopleMost = 2_000;
+
+/** Reads the names of everybody who is, or was, in a room in which the agent is. */
+export const namesAround = (database: Database, userId: UserId): Promise<KnownName[]> =>
+  database.run(
+    (sql) => sql<KnownName[]>`
+      select distinct m.user_id as "userId", m.display_name as "displayName"
+      from members mine join members m using (room_id)
+      where mine.user_id = ${userId} and mine.membership = 'join' limit ${peopleMost}`,
+  );

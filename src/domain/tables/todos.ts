@@ -7,7 +7,7 @@ export interface Todo {
   /** As people and agents name it; never used again in its conversation. */
   readonly number: number;
   readonly name: string;
-  readonly done: boolean;
+  readonly isDone: boolean;
   /** Sources that its maker had been shown, as `may_read` names them. */
   readonly sources: readonly RoomId[];
   /** Untrusted texts among that. */
@@ -24,7 +24,7 @@ interface Maker {
 
 /** A todo with all that was done for it. */
 export interface TodoRecord extends Todo {
-  readonly removed: boolean;
+  readonly isRemoved: boolean;
   readonly createdAt: Date;
   readonly doneAt: Date | null;
   /** The newest, oldest first; none whose sources the audience may not read. */
@@ -76,11 +76,11 @@ const readable = (
       and not exists (select 1 from early where source = any (t.sources || t.room_id) and t.place >= since and t.place < until)`;
 };
 
-const todoColumns = `number, name, done_at is not null as done, sources, taint`;
+const todoColumns = `number, name, done_at is not null as "isDone", sources, taint`;
 
 /** Part of a statement: the todos that are shown to an audience, as JSON. */
 export const selectShownTodos = (sql: Sql, place: Place, audience: Fragment) => sql`
-  (select coalesce(jsonb_agg(jsonb_build_object('number', number, 'name', name, 'done', done_at is not null,
+  (select coalesce(jsonb_agg(jsonb_build_object('number', number, 'name', name, 'isDone', done_at is not null,
     'sources', sources, 'taint', taint)
     order by number), '[]') from (${readable(sql, place, undefined, audience)}) t)`;
 
@@ -112,7 +112,7 @@ export class Todos {
     { agent, here }: Place,
     names: readonly string[],
     { key, sources, taint = [] }: Maker,
-    replacing: boolean,
+    isReplacing: boolean,
   ): Promise<Todo[]> {
     const keys = names.map((_, index) => `${key}.${index}`);
     return this.#database.run(
@@ -123,12 +123,12 @@ export class Todos {
           insert into conversations (agent, room_id, todos)
           select ${agent}, ${here}, ${names.length}
           where not exists (select 1 from known) and ${names.length} + (select count(*) from todos
-            where agent = ${agent} and room_id = ${here} and removed_at is null and not ${replacing}) <= ${todosMax}
+            where agent = ${agent} and room_id = ${here} and removed_at is null and not ${isReplacing}) <= ${todosMax}
           on conflict (agent, room_id) do update set todos = conversations.todos + excluded.todos
           returning todos
         ), removed as (
           update todos set removed_at = now()
-          where agent = ${agent} and room_id = ${here} and removed_at is null and ${replacing} and exists (select 1 from counted)
+          where agent = ${agent} and room_id = ${here} and removed_at is null and ${isReplacing} and exists (select 1 from counted)
         ), made as (
           insert into todos (agent, room_id, number, name, key, sources, taint, place)
           select ${agent}, ${here}, counted.todos - ${names.length} + n.place, n.name, n.key, ${[...sources]}, ${[...taint]},
@@ -187,14 +187,14 @@ export class Todos {
   /** The one of this number; undefined where it is done or removed, or may not be read here. */
   async open(place: Place, number: number): Promise<Todo | undefined> {
     const todos = await this.list(place);
-    return todos.find((todo) => todo.number === number && !todo.done);
+    return todos.find((todo) => todo.number === number && !todo.isDone);
   }
 
   async record(place: Place, number: number): Promise<TodoRecord | undefined> {
     const { agent, owner, here } = place;
     const [row] = await this.#database.run(
       (sql) => sql<TodoRecord[]>`
-        select ${sql.unsafe(todoColumns)}, removed_at is not null as removed, created_at as "createdAt", done_at as "doneAt", (
+        select ${sql.unsafe(todoColumns)}, removed_at is not null as "isRemoved", created_at as "createdAt", done_at as "doneAt", (
           select coalesce(jsonb_agg(to_jsonb(done) order by id), '[]') from (
             select id, tool, summary, state, result, error, sources, taint, (
               select coalesce(jsonb_agg(jsonb_build_object('roomId', m.room_id, 'eventId', m.event_id) order by m.id), '[]')

@@ -1,5 +1,5 @@
 import type { Database } from "../../adapters/database/connection.ts";
-import { sessionLives } from "../../adapters/database/shards.ts";
+import { isBeforeStart, sessionLives } from "../../adapters/database/shards.ts";
 import type { Conversation } from "../../base/lib/ids.ts";
 import { type AgentName, type EventId, type RoomId, secret, type UserId } from "../../base/lib/ids.ts";
 import { InTurn } from "../../base/lib/in-turn.ts";
@@ -8,6 +8,7 @@ import { type AgentRecord, agentRecords } from "./agents.ts";
 import { commitSteps } from "./commit-steps.ts";
 import { type OperationRecord, recordOperations } from "./operation-record.ts";
 import { hasUnknownAnswer } from "./restores.ts";
+import { byUrgency } from "./silences.ts";
 import { Fenced, roomsSpokenIn, type Step, type StepCommit } from "./steps.ts";
 import { type BreakOff, breakOff, closeTurn, type LastWords } from "./turn-end.ts";
 
@@ -41,20 +42,20 @@ export interface TakenWake {
   /** See `WakeDraft`. */
   readonly note: string | null;
   /** True if somebody in the audience may not read the note. */
-  readonly withheld: boolean;
+  readonly isWithheld: boolean;
   readonly sources: readonly RoomId[];
   readonly taint: readonly string[];
   /** The thread in which the event stands. */
   readonly threadId: EventId | null;
   /** True if the event was redacted. */
-  readonly redacted: boolean;
+  readonly isRedacted: boolean;
 }
 
 /** A turn that was just taken. */
 export interface ClaimedTurn extends Turn {
   /** Wakes that a turn has taken when it was opened; null for one that was taken over, or goes on with a decision. */
   readonly wakes: readonly TakenWake[] | null;
-  /** True if another process has worked on it, or its cause is older than this process. */
+  /** True if another process has worked on it, or its wakes are older than this process: these are taken without others. */
   readonly isInherited: boolean;
   /** The agent as it is now. */
   readonly record: AgentRecord;
@@ -71,17 +72,17 @@ const turnColumns = `id, salt, agent, room_id as "roomId", number, reason, epoch
 
 const wakeColumns = `w.id, w.reason, w.event_id as "eventId", w.requester, w.note, w.sources, w.taint,
   w.note is not null and exists (select 1 from agents a where a.name = w.agent
-    and not may_show(audience_of(w.room_id, a.owner), w.room_id, w.sources || w.room_id, a.owner, w.place)) as withheld,
+    and not may_show(audience_of(w.room_id, a.owner), w.room_id, w.sources || w.room_id, a.owner, w.place)) as "isWithheld",
   case when e.content->'m.relates_to'->>'rel_type' = 'm.thread' then e.content->'m.relates_to'->>'event_id' end as "threadId",
-  e.redacted_at is not null as redacted`;
+  e.redacted_at is not null as "isRedacted"`;
 
 /** Events that one turn takes at the most. */
 const eventsPerTurn = 10;
 
 interface ClaimRow extends Omit<ClaimedTurn, "id"> {
   readonly id: number | null;
-  readonly elsewhere: boolean;
-  readonly waiting: boolean;
+  readonly isElsewhere: boolean;
+  readonly isWaiting: boolean;
 }
 
 export class Turns {
@@ -124,70 +125,71 @@ export class Turns {
         ), ready as (
           select id, runner from turns
           where agent = ${agent} and room_id = ${roomId} and state = 'ready' and not exists (select 1 from open)
-            and exists (select 1 from agent)
-          order by id limit 1 for update
-        ), unread as (
-          select * from wakes
+            and exists (select 1 from agent) order by id limit 1 for update
+        ), first as (
+          select *, ${isBeforeStart(sql, "created_at", this.session)} as is_inherited from wakes
           where agent = ${agent} and room_id = ${roomId} and turn_id is null
             and not exists (select 1 from open) and not exists (select 1 from ready) and exists (select 1 from agent)
           order by id limit ${eventsPerTurn} for update
+        ), unread as (
+          select * from first where is_inherited = (select bool_or(is_inherited) from first)
         ), admitted as (
           update agents set turns = turns + (select count(*) from (select 1 from unread limit 1) new), last_turn_at = now()
           where name = ${agent} and paused_at is null and deleted_at is null
             and (exists (select 1 from ready) or exists (select 1 from unread)) and may_open_turn(name, ${roomId}, ${maxConcurrent})
           returning turns
         ), resumed as (
-          update turns set epoch = epoch + 1, runner = ${this.session}, state = 'running'
+          update turns set epoch = epoch + 1, runner = ${this.session}, state = 'running', reason = case when state = 'ready' then 'approval' else reason end
           where id in (select id from free union all select ready.id from ready, admitted)
           returning *
         ), opened as (
           insert into turns (agent, room_id, salt, number, reason, runner, requesters, chain)
-          select ${agent}, ${roomId}, ${secret(8)}, admitted.turns, (select reason from unread order by id limit 1), ${this.session},
+          select ${agent}, ${roomId}, ${secret(8)}, admitted.turns, (select reason from unread order by ${byUrgency(sql)}, id limit 1), ${this.session},
             (select coalesce(array_agg(distinct requester) filter (where requester is not null), '{}') from unread),
             (select chain from unread order by (chain = event_id) desc nulls last, id desc limit 1)
           from admitted where exists (select 1 from unread) returning *
         ), taken as (
-          update wakes set turn_id = (select id from opened) where id in (select id from unread) and exists (select 1 from opened)
+          update wakes set turn_id = opened.id from opened where wakes.id in (select id from unread)
         ), conversation as (
           insert into conversations (agent, room_id) select agent, room_id from opened on conflict do nothing
         ), claimed as (
           select ${sql.unsafe(turnColumns)}, null::jsonb as wakes, (
-            select p.runner from (table free union all table ready) p where p.id = resumed.id) <> ${this.session} as "isInherited"
-          from resumed
+            select p.runner from (table free union all table ready) p where p.id = resumed.id) <> ${this.session}
+            or exists (select 1 from wakes where turn_id = resumed.id and ${isBeforeStart(sql, "created_at", this.session)})
+            as "isInherited" from resumed
           union all select ${sql.unsafe(turnColumns)}, (
             select jsonb_agg(to_jsonb(t) order by t.id) from (select ${sql.unsafe(wakeColumns)}
-              from unread w left join events e on e.event_id = w.event_id) t), (
-            select coalesce(bool_or(created_at < started_at), false) from unread, processes where session = ${this.session})
+              from unread w left join events e on e.event_id = w.event_id) t), (select bool_or(is_inherited) from unread)
           from opened
         ), waiting as (
           select exists (select 1 from wakes where agent = ${agent} and room_id = ${roomId} and turn_id is null)
-            or exists (select 1 from turns where agent = ${agent} and room_id = ${roomId} and state = 'ready') as waiting
+            or exists (select 1 from turns where agent = ${agent} and room_id = ${roomId} and state = 'ready') as "isWaiting"
           where not exists (select 1 from claimed)
         )
-        select claimed.*, waiting, exists (select 1 from open) as elsewhere,
+        select claimed.*, "isWaiting", exists (select 1 from open) as "isElsewhere",
           case when claimed.id is not null then (select to_jsonb(r) from (${agentRecords(sql, agent)}) r) end as record
         from (select 1) always left join claimed on true left join waiting on true`,
     );
     if (!row) throw new Error("a query without a table gave no row");
-    const { elsewhere, id, waiting, ...turn } = row;
+    const { isElsewhere, id, isWaiting, ...turn } = row;
     if (id !== null) return { ...turn, id };
-    if (!waiting) return "idle";
-    return elsewhere ? "elsewhere" : "busy";
+    if (!isWaiting) return "idle";
+    return isElsewhere ? "elsewhere" : "busy";
   }
 
   /**
-   * Returns the wakes that the turn has taken so far. With `more` it first takes those that came since, up to its
+   * Returns the wakes that the turn has taken so far. With `takesMore` it first takes those that came since, up to its
    * limit. A human's event begins a new chain also for a turn that an agent caused.
    */
-  async absorb(turn: Turn, { more }: { more: boolean }): Promise<TakenWake[]> {
+  async absorb(turn: Turn, { takesMore }: { takesMore: boolean }): Promise<TakenWake[]> {
     return this.#database.run(
       (sql) => sql<TakenWake[]>`
         with before as (
           select * from wakes where turn_id = ${turn.id}
         ), fresh as (
           select w.* from wakes w
-          where ${more} and w.agent = ${turn.agent} and w.room_id = ${turn.roomId} and w.turn_id is null
-            and exists (select 1 from turns where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running')
+          where ${takesMore} and w.agent = ${turn.agent} and w.room_id = ${turn.roomId} and w.turn_id is null
+            and exists (select 1 from turns where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running' and reason <> 'default mode')
           order by w.id limit greatest(0, ${eventsPerTurn} - (select count(*) from before))
         ), taken as (
           update wakes set turn_id = ${turn.id} where id in (select id from fresh)
@@ -198,8 +200,7 @@ export class Turns {
           where id = ${turn.id} and exists (select 1 from fresh where requester is not null)
         )
         select ${sql.unsafe(wakeColumns)}
-        from (table before union all table fresh) w left join events e on e.event_id = w.event_id
-        order by w.id`,
+        from (table before union all table fresh) w left join events e on e.event_id = w.event_id order by w.id`,
     );
   }
 
@@ -213,16 +214,16 @@ export class Turns {
   /** Marks a step that must not be repeated as begun, and records its operation. */
   async begin(turn: Turn, n: number, name: string, operation: OperationRecord): Promise<void> {
     const [row] = await this.#database.run(
-      (sql) => sql<{ live: boolean }[]>`
+      (sql) => sql<{ isLive: boolean }[]>`
         with live as (
           select * from turns where id = ${turn.id} and epoch = ${turn.epoch} and state = 'running'
         ), begun as (
           insert into steps (turn_id, n, name, state) select id, ${n}, ${name}, 'started' from live
           on conflict (turn_id, n) do update set state = 'started' where steps.state = 'asked'
         ), ${recordOperations(sql, [operation], "live")}
-        select exists (select 1 from live) as live`,
+        select exists (select 1 from live) as "isLive"`,
     );
-    if (!row?.live) throw new Fenced(`turn ${turn.id} is no longer ours`);
+    if (!row?.isLive) throw new Fenced(`turn ${turn.id} is no longer ours`);
   }
 
   /** Parks a turn again, since its question is still open; if a decision came meanwhile, the turn is ready. */
@@ -292,8 +293,7 @@ export class Turns {
           union all select agent, room_id, '-infinity' from elsewhere where not lives
         ) waiting
         where (${agent ?? null}::text is null or agent = ${agent ?? null})
-          and agent in (select name from agents where paused_at is null)
-          and (agent, room_id) not in (select agent, room_id from elsewhere where lives)
+          and agent in (select name from agents where paused_at is null) and (agent, room_id) not in (select agent, room_id from elsewhere where lives)
         group by agent, room_id order by min(since)`,
     );
   }

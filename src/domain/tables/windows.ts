@@ -2,6 +2,7 @@ import type { Database, Fragment, Json, Sql } from "../../adapters/database/conn
 import type { AgentName, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { WindowQuery, WindowState } from "../../base/prompt/types.ts";
 import type { FilePlace } from "./files.ts";
+import { keepAddresses } from "./web-addresses.ts";
 
 /** Agent, owner and conversation to which a desk belongs. */
 export interface Seat {
@@ -21,8 +22,11 @@ export interface StoredQuery extends WindowQuery {
 
 export interface WindowRow {
   readonly id: number;
+  /** The conversation's room. */
+  readonly roomId: RoomId;
   readonly windowId: string;
-  readonly srcType: "file" | "search" | "page" | "system";
+  /** `page`: a page of the web; `web`: results of a search in it. */
+  readonly srcType: "file" | "search" | "page" | "web" | "video" | "system";
   readonly src: string;
   readonly arguments: string;
   readonly title: string | null;
@@ -33,14 +37,14 @@ export interface WindowRow {
   /** Untrusted texts in the content, or in what was asked about it. */
   readonly taint: readonly string[];
   readonly state: WindowState;
-  readonly pinned: boolean;
+  readonly isPinned: boolean;
   readonly turnsLeft: number;
   readonly top: number | null;
   readonly height: number;
   readonly queries: readonly StoredQuery[];
   readonly key: string | null;
   /** The agent is where the content comes from, and everybody in the audience may read it now. */
-  readonly open: boolean;
+  readonly isOpen: boolean;
 }
 
 /** A file on the desk. */
@@ -48,9 +52,11 @@ export interface DeskFile extends FilePlace {
   readonly contentType: string;
   readonly version: number;
   readonly size: number;
-  readonly binary: boolean;
+  readonly isBinary: boolean;
   readonly eventId: EventId | null;
-  readonly tainted: boolean;
+  readonly isTainted: boolean;
+  /** See `FileInfo`. */
+  readonly sources: readonly RoomId[];
   /** Lines and characters; null where they were not counted. */
   readonly lines: number | null;
   readonly chars: number | null;
@@ -75,7 +81,17 @@ export interface WindowDraft
 /** Changes of a window by an operation. */
 export type WindowChanges = Pick<
   WindowRow,
-  "state" | "pinned" | "turnsLeft" | "top" | "height" | "queries" | "content" | "sources" | "taint"
+  | "state"
+  | "isPinned"
+  | "turnsLeft"
+  | "top"
+  | "height"
+  | "queries"
+  | "content"
+  | "sources"
+  | "taint"
+  | "attributes"
+  | "title"
 >;
 
 /** Windows that one conversation can have open; of more, those used longest ago are closed. */
@@ -85,9 +101,9 @@ const shortFile = 65_536;
 /** Of a window that begins further down, the beginning of the text is of no use. */
 const topOfBeginning = 1_000;
 
-const windowColumns = `w.id, w.window_id as "windowId", w.src_type as "srcType", w.src, w.arguments,
+const windowColumns = `w.id, w.room_id as "roomId", w.window_id as "windowId", w.src_type as "srcType", w.src, w.arguments,
   case when not w.unseen then w.title end as title, w.attributes,
-  w.content_type as "contentType", w.content, w.sources, w.taint, w.state, w.pinned, w.turns_left as "turnsLeft", w.top, w.height,
+  w.content_type as "contentType", w.content, w.sources, w.taint, w.state, w.pinned as "isPinned", w.turns_left as "turnsLeft", w.top, w.height,
   w.queries, w.key`;
 
 /** Files that are read beside those in windows: these, and all that is below the folders. */
@@ -101,7 +117,7 @@ export interface DeskRows {
   readonly windows: readonly WindowRow[];
   readonly files: readonly DeskFile[];
   /** Everybody here may read the agent's home, and its scratchpad. */
-  readonly homeOpen: boolean;
+  readonly isHomeOpen: boolean;
 }
 
 /** A window, a file, or a window with its file. */
@@ -109,7 +125,7 @@ export type DeskItem = Partial<WindowRow> & {
   readonly file: Omit<DeskFile, "text" | "beginning"> | null;
   readonly text: string | null;
   readonly beginning: string | null;
-  readonly homeOpen: boolean;
+  readonly isHomeOpen: boolean;
 };
 
 /**
@@ -133,9 +149,9 @@ export const deskItems = (
       and scratchpad_owners(${scratchpad ? `${padShare}:${pad}` : null}) <@ array[${owner}]::text[] as home_open
     from present
   ), named as (
-    select n.* from walled, unnest(${always.map(({ share }) => share)}::text[], ${always.map(({ path }) => path)}::text[]) as n(share, path)
+    select n.* from present, walled, unnest(${always.map(({ share }) => share)}::text[], ${always.map(({ path }) => path)}::text[]) as n(share, path)
     where (share <> 'agents' or not exists (select 1 from agents a where a.name = split_part(n.path, '/', 2) and a.name <> ${agent}))
-      and case when (share, path) is not distinct from (${padShare}::text, ${pad}::text) then home_open
+      and case when (share, path) is not distinct from (${padShare}::text, ${pad}::text) then home_open and not came_too_early(audience, share, n.path)
         else share <> 'agents' or cardinality(scratchpad_owners('agents:' || path)) = 0 end
     union
     select files.share, files.path
@@ -146,7 +162,7 @@ export const deskItems = (
       case when src_type = 'file' then substr(src, strpos(src, ':') + 1) end as path,
       (select coalesce(bool_and(s = ${here} or (may_read(audience, s, ${owner}) and is_at(${userId}, ${owner}, s))), true)
         from unnest(sources) s)
-        and not (src_type = 'file' and src like 'rooms:%' and came_too_early(audience, 'rooms', substr(src, 7)))
+        and not (src_type = 'file' and src not like 'system:%' and came_too_early(audience, split_part(src, ':', 1), substr(src, strpos(src, ':') + 1)))
         and (not unseen or (src_type = 'file' and (src like 'system:%' or exists (
           select 1 from files where share = split_part(src, ':', 1) and files.path = substr(src, strpos(src, ':') + 1)))))
         and (home_open or src not in ('scratchpad', ${`${padShare}:${pad}`})) as open
@@ -158,23 +174,23 @@ export const deskItems = (
     from files join (select share, path from named union select share, path from w where open) k
       on files.share = k.share and files.path = k.path
   )
-  select ${sql.unsafe(windowColumns)}, w.open,
+  select ${sql.unsafe(windowColumns)}, w.open as "isOpen",
     case when f.id is not null then jsonb_build_object('share', f.share, 'path', f.path, 'contentType', f.content_type,
-      'version', f.version, 'size', f.size, 'binary', f.binary_content is not null, 'eventId', f.event_id, 'tainted', f.tainted,
+      'version', f.version, 'size', f.size, 'isBinary', f.binary_content is not null, 'eventId', f.event_id, 'isTainted', f.tainted, 'sources', f.sources,
       'lines', f.line_count, 'chars', f.char_count) end as file,
     case when f.is_whole then f.text_content end as text,
     case when not f.is_whole and coalesce(w.top, 1) <= ${topOfBeginning} then left(f.text_content, ${shortFile}) end as beginning,
-    (select home_open from walled) as "homeOpen"
+    (select home_open from walled) as "isHomeOpen"
   from w full join f on f.share = w.share and f.path = w.path
   order by w.used_at, w.id, f.share desc, f.path`;
 };
 
 export const deskOf = (items: readonly DeskItem[]): DeskRows => ({
-  windows: items.flatMap(({ file: _, text: __, beginning: ___, homeOpen: ____, ...row }) =>
+  windows: items.flatMap(({ file: _, text: __, beginning: ___, isHomeOpen: ____, ...row }) =>
     row.id ? [row as WindowRow] : [],
   ),
   files: items.flatMap(({ file, text, beginning }) => (file ? [{ ...file, text, beginning }] : [])),
-  homeOpen: items[0]?.homeOpen ?? false,
+  isHomeOpen: items[0]?.isHomeOpen ?? false,
 });
 
 export class Windows {
@@ -214,13 +230,19 @@ export class Windows {
     return row.windowId;
   }
 
+  /** Keeps that addresses stood in something that was read. May be repeated. */
+  async keepAddresses({ agent, here }: Seat, addresses: readonly string[]): Promise<void> {
+    await this.#database.run((sql) => keepAddresses(sql, { agent, roomId: here }, addresses));
+  }
+
   /** Writes what the operation `key` made of a window; once, however often it is tried. */
   async change({ agent, here }: Seat, id: number, changes: WindowChanges, key: string): Promise<void> {
     await this.#database.run(
       (sql) => sql`
         update windows set place = case when content is distinct from ${changes.content} then place_now() else place end,
-          state = ${changes.state}, pinned = ${changes.pinned}, turns_left = ${changes.turnsLeft}, top = ${changes.top},
+          state = ${changes.state}, pinned = ${changes.isPinned}, turns_left = ${changes.turnsLeft}, top = ${changes.top},
           height = ${changes.height}, queries = ${sql.json(changes.queries as unknown as Json)}, content = ${changes.content},
+          title = case when ${changes.title}::text is null then title else ${changes.title} end, attributes = ${sql.json({ ...changes.attributes })},
           sources = ${[...changes.sources]}, taint = ${[...changes.taint]}, key = ${key}, used_at = clock_timestamp()
         where agent = ${agent} and room_id = ${here} and id = ${id} and key is distinct from ${key}`,
     );
@@ -230,7 +252,7 @@ export class Windows {
   async changeSystem(
     { agent, here }: Seat,
     windowId: string,
-    changes: Omit<WindowChanges, "pinned" | "content">,
+    changes: Omit<WindowChanges, "isPinned" | "content" | "attributes" | "title">,
     key: string,
   ): Promise<void> {
     await this.#database.run(

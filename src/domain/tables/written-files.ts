@@ -2,22 +2,23 @@ import type { Database } from "../../adapters/database/connection.ts";
 import { lineCount } from "../../base/lib/lines.ts";
 import type { FilePlace } from "./files.ts";
 import type { RedactionMark } from "./redaction-marks.ts";
+import { statePaths } from "./state-names.ts";
 
 /** A text that was written into a file after a redacted event had come: the file as it is, or what it was. */
 export interface WrittenFile extends FilePlace {
   readonly version: number;
-  readonly current: boolean;
+  readonly isCurrent: boolean;
   /** Names the write: see `FileSystem`. */
-  readonly writeKey: string;
+  readonly writeKey: string | null;
   /** True if it came with a message of an agent. */
-  readonly said: boolean;
+  readonly isSaid: boolean;
 }
 
 /** The first writing at a path, or below it. */
 export interface FirstWriting extends FilePlace {
   readonly writeKey: string | null;
   /** True if it came with a message of an agent. */
-  readonly said: boolean;
+  readonly isSaid: boolean;
   /** A redacted event had come before it. */
   readonly isNewer: boolean;
 }
@@ -41,13 +42,13 @@ export class WrittenFiles {
           select since from redactions where event_id = ${eventId}
         ), written as (
           select share, path, version, true as current, write_key, event_id, owner, updated_at as at from files, mark
-          where text_content is not null and write_key is not null and updated_at >= since
+          where text_content is not null and (write_key is not null or path ~ ${statePaths}) and updated_at >= since
           union all
           select share, path, version, false, write_key, event_id, owner, written_at from file_versions, mark
-          where text_content is not null and write_key is not null and written_at >= since
+          where text_content is not null and (write_key is not null or path ~ ${statePaths}) and written_at >= since
         )
-        select share, path, version, current, write_key as "writeKey",
-          event_id is not null and owner in (select user_id from agents) as said
+        select share, path, version, current as "isCurrent", write_key as "writeKey",
+          event_id is not null and owner in (select user_id from agents) as "isSaid"
         from written order by at desc limit ${filesMost}`,
     );
   }
@@ -73,9 +74,9 @@ export class WrittenFiles {
   }
 
   /** Puts a text in place of this version's, of which nothing is kept; not where another was written meanwhile. */
-  async replace({ share, path, version, current }: WrittenFile, text: string): Promise<void> {
+  async replace({ share, path, version, isCurrent }: WrittenFile, text: string): Promise<void> {
     await this.#database.run((sql) =>
-      current
+      isCurrent
         ? sql`
           update files set text_content = ${text}, line_count = ${lineCount(text)}, char_count = ${text.length}, version = version + 1
           where share = ${share} and path = ${path} and version = ${version}`
@@ -105,7 +106,7 @@ export class WrittenFiles {
   ): Promise<FirstWriting | undefined> {
     const [row] = await this.#database.run(
       (sql) => sql<FirstWriting[]>`
-        select share, path, write_key as "writeKey", event_id is not null and owner in (select user_id from agents) as said,
+        select share, path, write_key as "writeKey", event_id is not null and owner in (select user_id from agents) as "isSaid",
           at >= (select since from redactions where event_id = ${eventId}) as "isNewer"
         from (
           select share, path, version, write_key, event_id, owner, created_at as at from files
@@ -124,7 +125,7 @@ export class WrittenFiles {
    */
   async rename({ share, path }: FilePlace, to: string): Promise<boolean> {
     const [row] = await this.#database.run(
-      (sql) => sql<{ free: boolean }[]>`
+      (sql) => sql<{ isFree: boolean }[]>`
         with free as materialized (
           select 1 where not exists (select 1 from files where share = ${share} and (path = ${to} or starts_with(path, ${`${to}/`})))
             and not exists (select 1 from file_versions where share = ${share} and (path = ${to} or starts_with(path, ${`${to}/`})))
@@ -142,9 +143,9 @@ export class WrittenFiles {
               select event_id from files where share = ${share} and (path = ${path} or starts_with(path, ${`${path}/`})))
             and (media->>'path' = ${`${share}:${path}`} or starts_with(media->>'path', ${`${share}:${path}/`}))
         )
-        select exists (select 1 from free) as free`,
+        select exists (select 1 from free) as "isFree"`,
     );
-    return row?.free ?? false;
+    return row?.isFree ?? false;
   }
 
   /** Keys of operations of these turns that may have written something. */

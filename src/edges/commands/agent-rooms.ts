@@ -37,9 +37,9 @@ export const commands = [
       const { agent, roomId, before, subject } = await readStanding(name, room, context);
       const row = await audit.record({ key: event.eventId, actor: event.sender, subject, before, after: "invited" });
       if (before === "join") return changeText({ ...row, after: before });
-      const entered = await client.join({ userId: agent.userId }, roomId).then(() => true, unlessRefused);
+      const hasEntered = await client.join({ userId: agent.userId }, roomId).then(() => true, unlessRefused);
       if (
-        !entered &&
+        !hasEntered &&
         !(await client.invite({ userId: client.botUserId }, roomId, agent.userId).then(() => true, unlessRefused))
       ) {
         throw new UserError(
@@ -70,6 +70,6 @@ export const commands = [
 ];
 
 function unlessRefused(error: unknown): false {
-  if (error instanceof HomeserverError && error.final) return false;
+  if (error instanceof HomeserverError && error.isFinal) return false;
   throw error;
 }

@@ -52,7 +52,7 @@ export const commands = [
       name,
       erase: z.boolean().optional().describe("Also deletes all that the agent knew, and hides its messages"),
     }),
-    namedLast: true,
+    isNamedLast: true,
     async run({ name, erase = false }, context) {
       const { audit, directory, event, lifecycle } = context;
       const known = await audit.find(event.eventId);

@@ -67,7 +67,7 @@ export const commands = [
       model: z.string().optional().describe("Its model, if it is not the one of the configuration"),
       persona: z.string().optional().describe('The text of its persona, in "quotation marks"'),
     }),
-    namedLast: true,
+    isNamedLast: true,
     async run({ name, model, persona }, { audit, directory, event, lifecycle, prefix, serverName }) {
       if (!isAgentName(name)) throw new UserError("A name has 1 to 200 characters a-z, 0-9 and . _ = + -");
       const key = event.eventId;

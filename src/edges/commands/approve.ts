@@ -12,7 +12,7 @@ export const commands = [
     level: "operate",
     input: z.object({ number: operationNumber }),
     async run({ number }, { approvals, event: { roomId, sender } }) {
-      await approvals.decideNumber(number, { approved: true, by: sender, roomId });
+      await approvals.decideNumber(number, { isApproved: true, by: sender, roomId });
       return `Operation ${number} is approved, and is being carried out.`;
     },
   }),

@@ -13,7 +13,7 @@ export const commands = [
     input: z.object({ number: operationNumber, why: z.string().describe("Your reason").optional() }),
     positional: ["why"],
     async run({ number, why }, { approvals, event: { roomId, sender } }) {
-      await approvals.decideNumber(number, { approved: false, by: sender, roomId, because: why });
+      await approvals.decideNumber(number, { isApproved: false, by: sender, roomId, because: why });
       return `Operation ${number} is denied.`;
     },
   }),

@@ -32,7 +32,7 @@ export const commands = [
         .sort((a, b) => a.id - b.id)
         .slice(-number);
       const open = await readable(newest, context);
-      const several = seesAll(context) || agents.length > 1;
+      const hasSeveral = seesAll(context) || agents.length > 1;
       const names = seesAll(context)
         ? await namesOf(
             newest.map(({ roomId }) => roomId),
@@ -41,7 +41,7 @@ export const commands = [
         : new Map();
       const where = ({ roomId }: Operation): string =>
         !seesAll(context) ? "" : roomId === HOME ? " at home" : ` in ${onOneLine(names.get(roomId) ?? roomId)}`;
-      const listing = { several, where, toolbox: context.toolbox };
+      const listing = { hasSeveral, where, toolbox: context.toolbox };
       const lines = newest.map((operation) => lineOf(operation, open.has(operation.id), listing));
       return lines.join("\n") || "There is no operation yet.";
     },
@@ -59,8 +59,8 @@ export const commands = [
     /** Only where everybody in the room may read it. */
     async run({ number }, context) {
       const operation = await context.operations.find(number);
-      const here = operation && (seesAll(context) || context.agents.some(({ name }) => name === operation.agent));
-      if (!operation || !here || !(await readable([operation], context)).has(operation.id)) {
+      const isHere = operation && (seesAll(context) || context.agents.some(({ name }) => name === operation.agent));
+      if (!operation || !isHere || !(await readable([operation], context)).has(operation.id)) {
         throw new UserError(`There is no operation ${number} here, or not everybody in this room may read it.`);
       }
       return detailsOf(operation);
@@ -70,7 +70,7 @@ export const commands = [
 
 interface Listing {
   /** Of more agents than one. */
-  readonly several: boolean;
+  readonly hasSeveral: boolean;
   readonly toolbox: CommandContext["toolbox"];
   readonly where: (operation: Operation) => string;
 }
@@ -115,12 +115,12 @@ const timeOf = (at: Date): string => `${at.toISOString().slice(0, 19)}Z`;
 /** Everything stands in one line, and is no Markdown. */
 const onOneLine = (text: string): string => inlineCode(visible(text).replace(/\s+/g, " "));
 
-function lineOf(operation: Operation, open: boolean, { several, toolbox, where }: Listing): string {
+function lineOf(operation: Operation, isOpen: boolean, { hasSeveral, toolbox, where }: Listing): string {
   const { agent, createdAt, id, requesters, subAgent, tool } = operation;
-  const who = [...(several ? [`${agent}${where(operation)}`] : []), ...(subAgent === null ? [] : [subAgent])].join(
+  const who = [...(hasSeveral ? [`${agent}${where(operation)}`] : []), ...(subAgent === null ? [] : [subAgent])].join(
     " / ",
   );
-  const what = open
+  const what = isOpen
     ? wordingOf(operation, toolbox.find(tool), { isHere: true }).text
     : `${tool} (not everybody here may read what)`;
   return `- **${id}** ${stateOf(operation)}${who === "" ? "" : `, ${who}`}: ${what}, for ${requesters.join(", ")}, ${timeOf(createdAt).slice(0, 16).replace("T", " ")} UTC`;

@@ -50,11 +50,12 @@ export const commands = [
         ...now.map((call) => `# Now\n\n${underWayText(call)}`),
         ...toolsTexts(shown),
       ].join("\n\n");
+      // A file that shows something redacted is not sent, and of such steps there is nothing in it.
+      const shows = [...new Set(shown.flatMap(({ eventIds, system }) => (system === "" ? [] : eventIds)))];
       const name = `turn-${turn.number}.md`;
       const { sender, roomId } = { sender: agent.userId, roomId: event.roomId };
       const thread = threadPlaceOf(message.threadId, event.eventId);
       const key = digest("show", event.eventId);
-      const shows = [...new Set(shown.flatMap(({ eventIds }) => eventIds))];
       return { text: "", outbox: [fileDraft({ sender, roomId, name, text, thread, key, shows })] };
     },
   }),

@@ -1,8 +1,10 @@
 import { inlineCode } from "../../adapters/matrix/markdown.ts";
 import { UserError } from "../../base/lib/errors.ts";
 import { HOME } from "../../base/lib/ids.ts";
+import { lengthText } from "../../base/lib/length-text.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { limitText } from "../../domain/budget/book.ts";
+import type { EmbeddingState } from "../../domain/memory/embeddings.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
 import type { Operation } from "../../domain/tables/operations.ts";
 import { type CommandContext, defineCommand, noInput } from "../../engine/control/define-command.ts";
@@ -25,7 +27,7 @@ export const commands = [
 ];
 
 /** All agents at once; of what they do no content is shown, since it may be behind a wall. */
-async function overviewText({ book, level, overview, prefix }: CommandContext): Promise<string> {
+async function overviewText({ book, embeddings, level, overview, prefix }: CommandContext): Promise<string> {
   if (!includesLevel(level, "admin")) throw new UserError(`To see this you need the level admin; you have: ${level}.`);
   const account = { scope: "bridge" as const, key: "" };
   const [now, [spent]] = await Promise.all([overview(), book.table.spentToday([account])]);
@@ -54,9 +56,17 @@ async function overviewText({ book, level, overview, prefix }: CommandContext): 
     `- waiting for approval: ${questions}${questions > 0 ? ` (\`${prefix}operation N\` shows one)` : ""}`,
     ...cutAt(asked, questions),
     `- schedules: ${schedules}${nextInSeconds === null ? "" : `, the next ${nextText(nextInSeconds)}`}`,
+    `- memory: ${memoryText(embeddings.state)}${embeddings.state.by === "meaning" && backlog.memories > 0 ? `; ${thousands.format(backlog.memories)} wait to be embedded` : ""}`,
     `- waiting to be done: ${waits.join("; ") || "nothing"}`,
     `- spent today (UTC): ${thousands.format(promptTokens + completionTokens)} tokens, ${usd.toFixed(4)} USD, in ${calls} calls; ${limitText(book.limit("bridge", ""))}`,
   ].join("\n");
+}
+
+/** How memory is searched now. */
+function memoryText(state: EmbeddingState): string {
+  if (state.by === "meaning") return `searched by words and by meaning (${inlineCode(state.model)})`;
+  if (state.by === "words") return `searched by words alone: ${state.why}`;
+  return `searched by words alone, while the embedding model is fetched (${Math.floor((100 * state.done) / state.total)} %)`;
 }
 
 const thousands = new Intl.NumberFormat("en");
@@ -75,12 +85,17 @@ function durationText(seconds: number): string {
 }
 
 async function statusOf(seen: Agent, context: CommandContext): Promise<string> {
-  const { event, operations, turns, directory, rooms, view, clock } = context;
+  const { event, operations, silences, turns, directory, rooms, view, clock } = context;
   // Another command may just have changed what the router has seen.
   const agent = (await directory.find(seen.name)) ?? seen;
   const mode = modeIn(agent, await rooms.mode(event.roomId));
   const conversation = { agent: agent.name, roomId: event.roomId };
-  const [open, under] = await Promise.all([turns.open(conversation), operations.open(conversation)]);
+  const after = agent.settings.followUpAfterSeconds;
+  const [open, under, hushed] = await Promise.all([
+    turns.open(conversation),
+    operations.open(conversation),
+    after === null ? undefined : silences.hushedUntil(conversation),
+  ]);
   const turn = open.find(({ state }) => state === "running");
   const seconds = turn ? Math.round((clock.now().getTime() - turn.startedAt.getTime()) / 1000) : 0;
   return [
@@ -88,10 +103,18 @@ async function statusOf(seen: Agent, context: CommandContext): Promise<string> {
     `- model: ${view.modelOf(agent)}`,
     `- mode: ${mode}${mode === agent.settings.mode ? "" : ` (this room's; its own is ${agent.settings.mode})`}`,
     `- wakes by itself: ${agent.wakeUpTimerSeconds === null ? "never" : `after ${agent.wakeUpTimerSeconds} s without a turn`}`,
+    ...(after === null ? [] : [followUpText(after, hushed, context.prefix)]),
     turn ? `- at work here: turn ${turn.number} (${turn.reason}), for ${seconds} s` : "- at work here: no",
     ...under.filter(({ state }) => state === "asked").map(waitingText),
   ].join("\n");
 }
+
+/** When the agent speaks up because nobody answers. */
+const followUpText = (after: number, hushed: Date | "always" | undefined, prefix: string): string => {
+  if (hushed === "always") return `- speaks up here by itself: never, until \`${prefix}quiet off\``;
+  if (hushed) return `- speaks up here by itself: not until ${hushed.toISOString().slice(0, 16)}Z`;
+  return `- speaks up here by itself: after ${lengthText(after)} without an answer`;
+};
 
 const waitingText = ({ cardRoom, decision, expiresAt, id, roomId, tool }: Operation): string => {
   if (decision === "approved") return `- operation ${id} (${tool}) was approved, and is about to begin`;

@@ -2,13 +2,13 @@ import { budgetName } from "../../domain/budget/book.ts";
 import type { CallUnderWay } from "../../domain/budget/metered-model.ts";
 import { thousands, underWayText } from "../../domain/budget/token-text.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
-import type { Account, Limit, Spending } from "../../domain/tables/budgets.ts";
+import type { Limit, Spending } from "../../domain/tables/budgets.ts";
 import { type CommandContext, defineCommand, noInput } from "../../engine/control/define-command.ts";
 
 /** Spenders of each kind that an admin is shown at most. */
 const most = 10;
 
-type Named = Pick<Account, "scope" | "key">;
+type Named = Pick<Spending, "scope" | "key">;
 
 export const commands = [
   defineCommand({
@@ -45,9 +45,9 @@ async function accountsShown({ agents, book, event, level, room }: CommandContex
 
 /** Everybody sees what is thought on their behalf; who may use commands, what is thought here; admins see everything. */
 function callsShown({ event, level, model, room }: CommandContext): CallUnderWay[] {
-  const all = includesLevel(level, "admin") && room.kind === "control";
+  const seesAll = includesLevel(level, "admin") && room.kind === "control";
   const here = (call: CallUnderWay) => includesLevel(level, "use") && call.roomId === event.roomId;
-  return model.underWay().filter((call) => all || here(call) || call.requesters.includes(event.sender));
+  return model.underWay().filter((call) => seesAll || here(call) || call.requesters.includes(event.sender));
 }
 
 function limitOf({ scope, key }: Named, { agents, book }: CommandContext): Limit {

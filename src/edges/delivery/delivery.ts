@@ -73,10 +73,10 @@ export class Delivery {
    * memory, too: those go first.
    */
   hand({ drafts, fresh, before }: Queued): void {
-    const direct = fresh.length === drafts.length && before?.every((key) => this.#inHand.has(key));
+    const isDirect = fresh.length === drafts.length && before?.every((key) => this.#inHand.has(key));
     const byRoom = Map.groupBy(drafts, ({ roomId }) => roomId);
     for (const roomId of this.#parts.leases.mine("outbox", [...byRoom.keys()])) {
-      if (direct) this.#takeOver(roomId, byRoom.get(roomId) ?? []);
+      if (isDirect) this.#takeOver(roomId, byRoom.get(roomId) ?? []);
       else this.#take([roomId]);
     }
   }
@@ -145,10 +145,10 @@ export class Delivery {
     // This call may come from before the pause.
     if (this.#pausing.has(roomId)) return;
     await this.#doubts.ready();
-    for (let full = true; full; ) {
+    for (let isFull = true; isFull; ) {
       const rows = await outbox.take(roomId, rowsAtOnce, leases.proof(roomId), this.#inHand.sentIn(roomId));
       for (const row of rows) if (!(await this.#sendNext(row))) return;
-      full = rows.length === rowsAtOnce;
+      isFull = rows.length === rowsAtOnce;
     }
   }
 
@@ -179,7 +179,7 @@ export class Delivery {
         onSettled("failed");
         return true;
       }
-      const eventId = await sendRow({ ...row, content, sealed: way === "sealed" }, this.#parts).catch(
+      const eventId = await sendRow({ ...row, content, isSealed: way === "sealed" }, this.#parts).catch(
         (error: unknown) => {
           if (error instanceof HomeserverError)
             this.#doubts.noteFailure(row.key, error.status >= 400 && error.status < 500);
@@ -197,7 +197,7 @@ export class Delivery {
         await this.#giveUpOn(row, error);
         return true;
       }
-      if (error.final) {
+      if (error.isFinal) {
         log.warn({ room: row.roomId, sender: row.sender, kind: row.kind }, `not sent, and given up: ${error.message}`);
         const told = systemEvent(
           this.#parts.clock.now(),
@@ -229,7 +229,7 @@ export class Delivery {
     log.warn({ sender, kind }, "not sent, and given up: the room is encrypted");
     const told = systemEvent(clock.now(), `Something of yours was not sent: the room ${roomId} is encrypted by now.`);
     const error = "the room is encrypted";
-    onWoken(await outbox.giveUp(row, { error, told: toStored(told), elsewhere: true }));
+    onWoken(await outbox.giveUp(row, { error, told: toStored(told), asksElsewhere: true }));
     this.#doubts.forget(key);
     onSettled("failed");
     tellOperators(

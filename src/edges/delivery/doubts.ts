@@ -46,9 +46,9 @@ export class Doubts {
     this.#read.clear();
   }
 
-  /** An attempt to send the row has failed; `refused`: the homeserver said so. */
-  noteFailure(key: string, refused: boolean): void {
-    this.#certain.set(key, refused);
+  /** An attempt to send the row has failed; `isRefused`: the homeserver said so. */
+  noteFailure(key: string, isRefused: boolean): void {
+    this.#certain.set(key, isRefused);
   }
 
   /** Nothing is to be sent any more. */
@@ -57,15 +57,15 @@ export class Doubts {
   }
 
   /** The event that the row has become already, if it has; the homeserver is asked only where there is doubt. */
-  async eventOf(row: OutboxDraft & Partial<Pick<OutboxRow, "id" | "forgotten">>): Promise<EventId | undefined> {
+  async eventOf(row: OutboxDraft & Partial<Pick<OutboxRow, "id" | "isForgotten">>): Promise<EventId | undefined> {
     const { key, roomId, sender } = row;
     const wasThere = row.id !== undefined && row.id <= (this.#before.get(roomId) ?? 0);
-    if (!kindsWithKey.has(row.kind) || (this.#certain.get(key) ?? !(wasThere || row.forgotten))) return undefined;
+    if (!kindsWithKey.has(row.kind) || (this.#certain.get(key) ?? !(wasThere || row.isForgotten))) return undefined;
     const place = `${sender} ${roomId}`;
     if (this.#certain.has(key) || !this.#read.has(place)) {
       await this.#parts.reconcile(sender, roomId).catch((error: unknown) => {
         // A user who may not read may send nevertheless, or is told when sending.
-        if (!(error instanceof HomeserverError && error.final)) throw error;
+        if (!(error instanceof HomeserverError && error.isFinal)) throw error;
       });
       this.#read.add(place);
     }

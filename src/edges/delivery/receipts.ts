@@ -20,9 +20,9 @@ export class Receipts {
   /** The user has read the room up to this event. `answered` is asked when it is to be shown. */
   read(userId: UserId, roomId: RoomId, eventId: EventId, answered: () => boolean): void {
     const key = `${userId} ${roomId}`;
-    const waiting = this.#pending.has(key);
+    const isWaiting = this.#pending.has(key);
     this.#pending.set(key, { eventId, answered });
-    if (!waiting) void this.#show(key, userId, roomId);
+    if (!isWaiting) void this.#show(key, userId, roomId);
   }
 
   async #show(key: string, userId: UserId, roomId: RoomId): Promise<void> {

@@ -24,7 +24,7 @@ export const refusalNotice = (row: OutboxDraft, { status, errcode }: HomeserverE
     text: `Something that I had to say here was not taken by the homeserver (${why}), and is given up. Those who run this bridge were told.`,
     // A relation may be the very thing that the homeserver does not take.
     thread: status === 400 ? undefined : threadIn(row.content),
-    notice: true,
+    isNotice: true,
     key: `${mark}.${digest(row.key)}`,
   });
 };

@@ -92,18 +92,18 @@ export class Sealing {
   }
 
   async #homeserverSays(roomId: RoomId, sender: UserId): Promise<boolean> {
-    const known = this.#asked.get(roomId);
-    if (known !== undefined) return known;
-    const found = await this.#parts.client.hasState({ userId: sender }, roomId, "m.room.encryption");
-    this.#asked.set(roomId, found);
-    return found;
+    const wasEncrypted = this.#asked.get(roomId);
+    if (wasEncrypted !== undefined) return wasEncrypted;
+    const isEncrypted = await this.#parts.client.hasState({ userId: sender }, roomId, "m.room.encryption");
+    this.#asked.set(roomId, isEncrypted);
+    return isEncrypted;
   }
 
   /** Makes an edit of plain text a message of its own: homeservers and clients pass over encrypted edits of it. */
   async #shown(content: Content): Promise<Content> {
     const target = editTarget({ type: "m.room.message", content });
     const original = target && (await this.#parts.events.find(target));
-    const isPlain = original?.type === "m.room.message" && !original.encrypted;
+    const isPlain = original?.type === "m.room.message" && !original.isEncrypted;
     return isPlain ? asAnswer(content, original.eventId) : content;
   }
 

@@ -19,7 +19,7 @@ export interface SendingParts {
 interface RowToSend extends OutboxDraft {
   readonly wire?: OutboxRow["wire"];
   /** True if it is sent encrypted. */
-  readonly sealed: boolean;
+  readonly isSealed: boolean;
 }
 
 /**
@@ -33,11 +33,11 @@ export async function sendRow(
   const deviceId = await deviceOf(row.sender);
   const as: Sender = { userId: row.sender, ...(deviceId !== undefined && { deviceId }) };
   const content = row.content as Record<string, unknown>;
-  const { sealed, wire } = row;
+  const { isSealed, wire } = row;
   const transactionId = row.key;
   if (wire) return client.send(as, row.roomId, { type: "m.room.encrypted", content: wire, transactionId });
   const say = async (body: Record<string, unknown>) => {
-    if (!sealed) return client.send(as, row.roomId, { type: "m.room.message", content: body, transactionId });
+    if (!isSealed) return client.send(as, row.roomId, { type: "m.room.message", content: body, transactionId });
     const encrypted = await sealing.wireOf(row, body);
     return client.send(as, row.roomId, { ...encrypted, transactionId });
   };
@@ -57,9 +57,9 @@ export async function sendRow(
       );
       return undefined;
     case "file":
-      return say(await uploadText(client, as, { content, sealed }));
+      return say(await uploadText(client, as, { content, isSealed }));
     case "media":
-      return say(await uploadFiles(client, uploads, as, { row, sealed }));
+      return say(await uploadFiles(client, uploads, as, { row, isSealed }));
     case "reaction":
       return react(client, as, row, content);
     case "withdrawal":

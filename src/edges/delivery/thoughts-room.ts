@@ -80,17 +80,17 @@ export class ThoughtsRooms {
       const text = thoughtsRoomText(
         agent.displayName,
         agent.userId,
-        entries.flatMap(({ entry, subAgent, sealed, opensTurn }) => {
-          if (!sealed) return { entry: fromStored(entry), subAgent };
+        entries.flatMap(({ entry, subAgent, isSealed, opensTurn }) => {
+          if (!isSealed) return { entry: fromStored(entry), subAgent };
           return opensTurn ? { entry: sealedThoughts, subAgent: null } : [];
         }),
       );
       // Told once by `history.tell`; the number of an entry may come again in a restored database.
       const key = secret(16);
-      const drafts = text === "" ? [] : utter({ sender: client.botUserId, roomId, text, notice: true, key });
-      const told = await history.tell(name, first.id, last.id, drafts);
+      const drafts = text === "" ? [] : utter({ sender: client.botUserId, roomId, text, isNotice: true, key });
+      const wasTold = await history.tell(name, first.id, last.id, drafts);
       onOutbox([roomId]);
-      if (told && entries.length < entriesAtOnce) return;
+      if (wasTold && entries.length < entriesAtOnce) return;
     }
   }
 

@@ -13,7 +13,7 @@ export async function uploadFiles(
   client: MatrixClient,
   uploads: Uploads,
   as: Sender,
-  { row, sealed }: { readonly row: OutboxDraft; readonly sealed: boolean },
+  { row, isSealed }: { readonly row: OutboxDraft; readonly isSealed: boolean },
 ): Promise<Record<string, unknown>> {
   const found: { file?: Given; thumbnail?: Given } = {};
   for (const { part, name, contentType, content, url, cipher } of await uploads.of(row.key)) {
@@ -21,7 +21,7 @@ export async function uploadFiles(
       found[part] = { url, keys: cipher };
       continue;
     }
-    const given = await give(client, as, { name, contentType, bytes: bufferOf(content) }, sealed);
+    const given = await give(client, as, { name, contentType, bytes: bufferOf(content) }, isSealed);
     await uploads.markUploaded(row.key, part, given.url, given.keys);
     found[part] = given;
   }
@@ -45,8 +45,8 @@ interface GivenFile {
 }
 
 /** An encrypted file has neither a name nor a type that the homeserver could read. */
-async function give(client: MatrixClient, as: Sender, file: GivenFile, sealed: boolean): Promise<Given> {
-  if (!sealed) return { url: await client.upload(as, file.bytes, file.contentType, file.name), keys: null };
+async function give(client: MatrixClient, as: Sender, file: GivenFile, isSealed: boolean): Promise<Given> {
+  if (!isSealed) return { url: await client.upload(as, file.bytes, file.contentType, file.name), keys: null };
   const { bytes, keys } = encryptFile(file.bytes);
   return { url: await client.upload(as, bytes, "application/octet-stream", "file"), keys };
 }
@@ -55,12 +55,12 @@ async function give(client: MatrixClient, as: Sender, file: GivenFile, sealed: b
 export async function uploadText(
   client: MatrixClient,
   as: Sender,
-  { content, sealed }: { readonly content: Readonly<Record<string, unknown>>; readonly sealed: boolean },
+  { content, isSealed }: { readonly content: Readonly<Record<string, unknown>>; readonly isSealed: boolean },
 ): Promise<Record<string, unknown>> {
   const text = Buffer.from(String(content.text));
   const name = String(content.name);
-  const contentType = "text/markdown";
-  const given = await give(client, as, { name, contentType, bytes: text }, sealed);
+  const contentType = String(content.contentType ?? "text/markdown");
+  const given = await give(client, as, { name, contentType, bytes: text }, isSealed);
   const message = fileContent({
     file: { name, contentType, bytes: text.length },
     thread: (content.thread ?? undefined) as never,

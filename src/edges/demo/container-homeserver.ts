@@ -2,15 +2,20 @@ import { userInfo } from "node:os";
 import { digest } from "../../base/lib/ids.ts";
 import type { HomeserverSettings } from "./homeserver-config.ts";
 import { run, runFetching } from "./program.ts";
-import { pythonArguments, type SynapseCommand, synapseVersion } from "./synapse-command.ts";
+import { pythonArguments, type SynapseCommand, testedSynapse } from "./synapse-command.ts";
 
-const image = `docker.io/matrixdotorg/synapse:v${synapseVersion}`;
+/** Name of the image that holds a version of Synapse. */
+export const imageOf = (version: string = testedSynapse): string => `docker.io/matrixdotorg/synapse:v${version}`;
 
 /**
- * Fetches Synapse's image unless the machine has it.
+ * Fetches an image unless the machine has it.
  * @throws UserError when the engine or the registry does not answer
  */
-export const pullImage = async (engine: "podman" | "docker", onProgress: (text: string) => void): Promise<void> => {
+export const pullImage = async (
+  engine: "podman" | "docker",
+  image: string,
+  onProgress: (text: string) => void,
+): Promise<void> => {
   await run(engine, ["version"]);
   const present = await run(engine, ["image", "inspect", image]).catch(() => undefined);
   if (present !== undefined) return;
@@ -25,11 +30,10 @@ export const pullImage = async (engine: "podman" | "docker", onProgress: (text: 
 /** Runs Synapse in a container that has the machine's network, and its folder at the same path. */
 export const containerCommand = (
   engine: "podman" | "docker",
-  settings: HomeserverSettings,
+  { image, dir, registrations }: Pick<HomeserverSettings, "dir" | "registrations"> & { readonly image: string },
   configFile: string,
-  detached: boolean,
+  isDetached: boolean,
 ): SynapseCommand => {
-  const { dir, registrations } = settings;
   const name = `clevernet-homeserver-${digest(dir)
     .replaceAll(/[^a-zA-Z0-9]/g, "")
     .slice(0, 12)}`;
@@ -38,7 +42,7 @@ export const containerCommand = (
   const args = [
     "run",
     "--rm",
-    ...(detached ? [] : ["--interactive"]),
+    ...(isDetached ? [] : ["--interactive"]),
     ...["--name", name],
     ...["--network", "host"],
     ...["--security-opt", "label=disable"],
@@ -46,7 +50,7 @@ export const containerCommand = (
     ...(engine === "docker" ? ["--user", `${uid}:${gid}`] : []),
     ...volumes.flatMap((volume) => ["--volume", volume]),
     ...["--entrypoint", "python3", image],
-    ...pythonArguments(configFile, detached),
+    ...pythonArguments(configFile, isDetached),
   ];
   return { file: engine, args, container: { engine, name } };
 };

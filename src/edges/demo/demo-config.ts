@@ -17,7 +17,7 @@ const template = join(import.meta.dirname, "../../../config.yaml");
 /** The model that the agent thinks with. */
 export interface DemoModel {
   /** A script stands in for it. */
-  readonly rehearsal: boolean;
+  readonly isRehearsal: boolean;
   /** The section of config.yaml: the key is not in it, but the name of the variable that holds it. */
   readonly section: { readonly baseUrl: string; readonly apiKey?: string; readonly name: string };
   readonly key: string | undefined;
@@ -33,7 +33,7 @@ export const chooseModel = async (environment: DemoEnvironment, { ports }: DemoS
     if (!name)
       throw new UserError("MODEL_BASE_URL is set, and MODEL_NAME is not: set it to the name of a model there.");
     const apiKey = modelKey === undefined ? {} : { apiKey: `\${MODEL_API_KEY}` };
-    return { rehearsal: false, section: { baseUrl, ...apiKey, name }, key: modelKey };
+    return { isRehearsal: false, section: { baseUrl, ...apiKey, name }, key: modelKey };
   }
   if (openRouterKey) {
     const example = (await readTemplate()).getIn(["model", "name"]);
@@ -42,7 +42,7 @@ export const chooseModel = async (environment: DemoEnvironment, { ports }: DemoS
       apiKey: `\${OPENROUTER_API_KEY}`,
       name: name ?? String(example),
     };
-    return { rehearsal: false, section, key: openRouterKey };
+    return { isRehearsal: false, section, key: openRouterKey };
   }
   if (name) {
     throw new UserError(
@@ -50,7 +50,7 @@ export const chooseModel = async (environment: DemoEnvironment, { ports }: DemoS
     );
   }
   return {
-    rehearsal: true,
+    isRehearsal: true,
     section: { baseUrl: `http://127.0.0.1:${ports.model}/v1`, name: "rehearsal" },
     key: undefined,
   };
@@ -62,17 +62,20 @@ export const chooseModel = async (environment: DemoEnvironment, { ports }: DemoS
  */
 export const writeDemoConfig = async ({ ports }: DemoState, model: DemoModel): Promise<string> => {
   const url = `http://127.0.0.1:${ports.bridge}`;
-  const registered = await access(registrationFile).then(
+  const isRegistered = await access(registrationFile).then(
     () => true,
     () => false,
   );
-  if (!registered) await writeRegistration(registrationFile, createRegistration({ serverName, url }));
+  if (!isRegistered) await writeRegistration(registrationFile, createRegistration({ serverName, url }));
   const document = await readTemplate();
   const set = (section: string, value: unknown) => document.set(section, document.createNode(value));
   set("homeserver", { url: `http://127.0.0.1:${ports.homeserver}`, serverName });
   set("bridge", { url, host: "127.0.0.1", port: ports.bridge });
   set("registration", "registration.yaml");
   set("database", { dir: "data" });
+  // It fetches no more than it cannot do without.
+  set("embeddings", { kind: "off" });
+  set("sandbox", { kind: "off" });
   set("model", model.section);
   set("permissions", { [`@you:${serverName}`]: "admin" });
   // So that every tool there is can be tried; the example is more careful.

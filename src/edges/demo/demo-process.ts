@@ -67,8 +67,8 @@ export class Background {
     await writeFile(pidFile, `${started.pid}\n`);
     const deadline = systemClock.monotonic() + startMs;
     while (!(await isUp())) {
-      const late = systemClock.monotonic() > deadline;
-      if (!late && (await this.pid())) {
+      const isLate = systemClock.monotonic() > deadline;
+      if (!isLate && (await this.pid())) {
         await systemClock.sleep(50);
         continue;
       }
@@ -80,7 +80,7 @@ export class Background {
         .split("\n")
         .slice(-logLines)
         .join("\n");
-      const what = late
+      const what = isLate
         ? `is not ready after ${startMs / 1000} s, and was ended`
         : "has ended as soon as it was started";
       throw new UserError(`The ${name} ${what}. ${logFile} says:\n${said}`);

@@ -28,25 +28,25 @@ export const exchange = async ({ user, roomId, text, onAnswer, check }: DemoExch
   let { since } = await user.news(roomId, undefined, 0);
   const question = await user.say(roomId, text);
   const deadline = systemClock.monotonic() + answerMs;
-  let asked = false;
-  let answered = false;
-  let typing = false;
+  let hasAsked = false;
+  let hasAnswered = false;
+  let isTyping = false;
   while (systemClock.monotonic() < deadline) {
-    const resting = answered && !typing;
-    const news = await user.news(roomId, since, resting ? quietMs : pollMs);
+    const isResting = hasAnswered && !isTyping;
+    const news = await user.news(roomId, since, isResting ? quietMs : pollMs);
     since = news.since;
-    if (resting && news.events.length === 0 && !news.typing?.length) return;
-    typing = news.typing ? news.typing.some((userId) => userId !== user.userId) : typing;
+    if (isResting && news.events.length === 0 && !news.typing?.length) return;
+    isTyping = news.typing ? news.typing.some((userId) => userId !== user.userId) : isTyping;
     for (const event of news.events) {
       const message = readMessage(event);
       const isWhole = message && !message.replaces && !isDraft(event.content);
-      if (asked && isWhole && event.sender !== user.userId) {
+      if (hasAsked && isWhole && event.sender !== user.userId) {
         onAnswer(visible(message.body.replaceAll(/\r\n?/g, "\n")));
-        answered = true;
+        hasAnswered = true;
       }
-      asked ||= event.event_id === question;
+      hasAsked ||= event.event_id === question;
     }
     await check();
   }
-  if (!answered) throw new UserError(`There is no answer after ${answerMs / 1000} s.`);
+  if (!hasAnswered) throw new UserError(`There is no answer after ${answerMs / 1000} s.`);
 };

@@ -60,7 +60,7 @@ const bringUp = async (environment: DemoEnvironment, tell: Tell): Promise<void> 
 
   const [url] = await Promise.all([
     runHomeserver(state, environment.cacheDir, tell),
-    model.rehearsal ? runRehearsal(state, tell) : rehearsal.stop(drainMs),
+    model.isRehearsal ? runRehearsal(state, tell) : rehearsal.stop(drainMs),
   ]);
   const user = await DemoUser.signIn(url, you, state);
   await remember({ accessToken: user.accessToken });
@@ -85,7 +85,7 @@ const runHomeserver = async ({ ports }: DemoState, cacheDir: string, tell: Tell)
     serverName,
     registrations: [registrationFile],
     cacheDir,
-    detached: true,
+    isDetached: true,
     onProgress: (text) => tell(`homeserver: ${text}`),
   });
   tell(`homeserver: ${url}`);
@@ -100,11 +100,11 @@ const runRehearsal = async ({ ports }: DemoState, tell: Tell): Promise<void> => 
   tell("rehearsal model: started");
 };
 
-const runBridge = async ({ ports }: DemoState, unchanged: boolean, tell: Tell): Promise<void> => {
+const runBridge = async ({ ports }: DemoState, isUnchanged: boolean, tell: Tell): Promise<void> => {
   const ready = () => isAnswering(`http://127.0.0.1:${ports.bridge}/health/ready`);
   if (await bridge.pid()) {
-    if (unchanged && (await ready())) return tell("bridge: runs already");
-    tell(`bridge: ${unchanged ? "runs without being ready" : "its configuration has changed"}, stopping it ...`);
+    if (isUnchanged && (await ready())) return tell("bridge: runs already");
+    tell(`bridge: ${isUnchanged ? "runs without being ready" : "its configuration has changed"}, stopping it ...`);
     await bridge.stop(drainMs);
   }
   await claimPort(ports.bridge);
@@ -128,13 +128,13 @@ const meet = async (user: DemoUser, known: RoomId | undefined, tell: Tell): Prom
   return roomId;
 };
 
-const summary = async (url: string, { password }: DemoState, { rehearsal, section }: DemoModel): Promise<string> => `
+const summary = async (url: string, { password }: DemoState, { isRehearsal, section }: DemoModel): Promise<string> => `
 ${agent} is listening.
 
   say something      npm run demo -- say "hello"
   any Matrix client  homeserver ${url}, user you, password ${password}
   model              ${
-    rehearsal
+    isRehearsal
       ? `a rehearsal: a script without any intelligence. For a real one set OPENROUTER_API_KEY,
                      or MODEL_BASE_URL and MODEL_NAME (and MODEL_API_KEY), and run this again`
       : `${section.name} at ${section.baseUrl}`

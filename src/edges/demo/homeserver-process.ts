@@ -94,14 +94,14 @@ export class Homeserver {
     if (detached) await writeFile(runningFile(dir), JSON.stringify({ ...this.#launch, pid: this.#pid }));
     const deadline = systemClock.monotonic() + startMs;
     while (!(await this.#isAnswering())) {
-      const late = systemClock.monotonic() > deadline;
-      if (!late && isAlive(this.#pid)) {
+      const isLate = systemClock.monotonic() > deadline;
+      if (!isLate && isAlive(this.#pid)) {
         await systemClock.sleep(50);
         continue;
       }
       await this.kill();
       const end = (await readFile(this.logFile)).subarray(size).toString().trim().split("\n").slice(-12).join("\n");
-      const what = late ? `does not answer after ${startMs / 1000} s` : "ended as soon as it was started";
+      const what = isLate ? `does not answer after ${startMs / 1000} s` : "ended as soon as it was started";
       throw new UserError(`Synapse ${what}. ${this.logFile} says:\n${end}`);
     }
   }

@@ -1,31 +1,34 @@
 import { connect } from "node:net";
 import { UserError } from "../../base/lib/errors.ts";
-import { containerCommand, pullImage } from "./container-homeserver.ts";
+import { containerCommand, imageOf, pullImage } from "./container-homeserver.ts";
 import { type HomeserverSettings, writeHomeserverConfig } from "./homeserver-config.ts";
 import { Homeserver, type Launch } from "./homeserver-process.ts";
 import { installWithPip } from "./python-homeserver.ts";
-import { pythonArguments, type SynapseCommand, synapseVersion } from "./synapse-command.ts";
+import { pythonArguments, type SynapseCommand, testedSynapse } from "./synapse-command.ts";
 
 export interface StartOptions extends HomeserverSettings {
   /** Absolute path of a folder for the installed Synapse; may be shared by many homeservers. */
   readonly cacheDir: string;
   /** Lets it go on when this process ends, so that `findRunning` finds it. Default: it ends with this process. */
-  readonly detached?: boolean;
+  readonly isDetached?: boolean;
+  /** Version of Synapse. Default: the one that this release was tested with. */
+  readonly version?: string | undefined;
   readonly onProgress: (text: string) => void;
 }
 
-type Way = (options: StartOptions, configFile: string, detached: boolean) => Promise<SynapseCommand>;
+type Way = (options: StartOptions, configFile: string, isDetached: boolean) => Promise<SynapseCommand>;
 
-const python: Way = async ({ cacheDir, onProgress }, configFile, detached) => ({
-  file: await installWithPip(cacheDir, onProgress),
-  args: pythonArguments(configFile, detached),
+const python: Way = async ({ cacheDir, onProgress, version }, configFile, isDetached) => ({
+  file: await installWithPip(cacheDir, onProgress, version),
+  args: pythonArguments(configFile, isDetached),
 });
 
 const container =
   (engine: "podman" | "docker"): Way =>
-  async (options, configFile, detached) => {
-    await pullImage(engine, options.onProgress);
-    return containerCommand(engine, options, configFile, detached);
+  async (options, configFile, isDetached) => {
+    const image = imageOf(options.version);
+    await pullImage(engine, image, options.onProgress);
+    return containerCommand(engine, { ...options, image }, configFile, isDetached);
   };
 
 const ways: readonly [name: string, way: Way][] = [
@@ -40,15 +43,15 @@ const ways: readonly [name: string, way: Way][] = [
  * @throws UserError when the port is taken, or no way works: it says what to install
  */
 export const startHomeserver = async (options: StartOptions): Promise<Homeserver> => {
-  const { dir, port, serverName, onProgress, detached = false } = options;
+  const { dir, port, serverName, onProgress, version = testedSynapse, isDetached = false } = options;
   if (await isTaken(port)) throw new UserError(`Port ${port} is used by another program: stop it, or choose another.`);
   const configFile = await writeHomeserverConfig(options);
   const reasons: string[] = [];
   for (const [name, way] of ways) {
     try {
-      const command = await way(options, configFile, detached);
-      onProgress(`starting Synapse ${synapseVersion} (${name}) ...`);
-      const launch: Launch = { ...command, dir, port, serverName, detached };
+      const command = await way(options, configFile, isDetached);
+      onProgress(`starting Synapse ${version} (${name}) ...`);
+      const launch: Launch = { ...command, dir, port, serverName, detached: isDetached };
       const homeserver = new Homeserver(launch);
       await homeserver.restart();
       return homeserver;
@@ -68,9 +71,9 @@ export const findRunning = (dir: string): Promise<Homeserver | undefined> => Hom
 const isTaken = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");
-    const settle = (taken: boolean): void => {
+    const settle = (wasTaken: boolean): void => {
       socket.destroy();
-      resolve(taken);
+      resolve(wasTaken);
     };
     socket.on("connect", () => settle(true)).on("error", () => settle(false));
   });

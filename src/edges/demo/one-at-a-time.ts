@@ -13,10 +13,10 @@ export const oneAtATime = async (dir: string, tell: (line: string) => void, work
   await mkdir(dir, { recursive: true }).catch((error: unknown) => {
     throw new UserError(`${dir} cannot be made (${messageOf(error)}). Let XDG_CACHE_HOME name a folder that can.`);
   });
-  let told = false;
+  let wasTold = false;
   await holding(join(dir, "demo.lock"), work, (holder) => {
-    if (!told) tell(`waiting for process ${holder}, which starts or ends a demo ...`);
-    told = true;
+    if (!wasTold) tell(`waiting for process ${holder}, which starts or ends a demo ...`);
+    wasTold = true;
   });
 };
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { UserError } from "../../base/lib/errors.ts";
 import { secret } from "../../base/lib/ids.ts";
 import { run, runFetching } from "./program.ts";
-import { synapseVersion } from "./synapse-command.ts";
+import { testedSynapse } from "./synapse-command.ts";
 
 /** A busy machine takes its time: what is there and in use must not be taken for missing, and made anew. */
 const patienceMs = 60_000;
@@ -19,18 +19,22 @@ const has = (python: string, script: string): Promise<boolean> =>
  * @returns path of its Python
  * @throws UserError that says what is missing
  */
-export const installWithPip = async (cacheDir: string, onProgress: (text: string) => void): Promise<string> => {
-  const dir = join(cacheDir, `synapse-${synapseVersion}`);
+export const installWithPip = async (
+  cacheDir: string,
+  onProgress: (text: string) => void,
+  version: string = testedSynapse,
+): Promise<string> => {
+  const dir = join(cacheDir, `synapse-${version}`);
   const python = join(dir, "bin/python");
   if (await has(python, "import synapse")) return python;
   await checkPython();
-  onProgress(`installing Synapse ${synapseVersion} with pip (once, about half a minute) ...`);
+  onProgress(`installing Synapse ${version} with pip (once, about half a minute) ...`);
   const making = `${dir}.${secret(4)}`;
   try {
     await mkdir(cacheDir, { recursive: true });
     await run("python3", ["-m", "venv", making], 60_000);
     const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--only-binary", ":all:"];
-    await runFetching([join(making, "bin/python"), ...pip, `matrix-synapse==${synapseVersion}`], {
+    await runFetching([join(making, "bin/python"), ...pip, `matrix-synapse==${version}`], {
       what: "pip cannot install matrix-synapse",
       answered: /Downloading|Using cached|Obtaining|Processing/,
       onProgress,

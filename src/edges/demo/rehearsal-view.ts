@@ -40,6 +40,9 @@ export interface RehearsalView {
  */
 const wakesAtHome = new Set(["timer", "default mode", "schedule", "mailbox"]);
 
+/** Wakes in which a turn of a room goes on, or one at home, where the first room shown is another one. */
+const wakesAnywhere = new Set(["approval", "recovery"]);
+
 const within = (parents: readonly Element[], name: string): Element[] =>
   parents.flatMap(({ children }) =>
     typeof children === "string" ? [] : children.filter((child) => child.name === name),
@@ -82,9 +85,11 @@ export const readView = (messages: readonly Message[]): RehearsalView | undefine
     "newEvents",
   );
   const [wake] = within(turn, "timestamp");
-  const scheduled = within(turn, "systemEvent").some((event) => attribute(event, "roomId") !== "");
-  const atHome = wake !== undefined && wakesAtHome.has(attribute(wake, "wakeReason")) && !scheduled;
-  const [first] = atHome ? [] : rooms;
+  const isScheduled = within(turn, "systemEvent").some((event) => attribute(event, "roomId") !== "");
+  const reason = wake ? attribute(wake, "wakeReason") : "";
+  const isElsewhere = rooms[0] !== undefined && ["closed", "unread"].some((name) => rooms[0]?.attributes[name]);
+  const isAtHome = (wakesAtHome.has(reason) && !isScheduled) || (wakesAnywhere.has(reason) && isElsewhere);
+  const [first] = isAtHome ? [] : rooms;
   const roomId = first && attribute(first, "roomId") !== "ephemeris" ? attribute(first, "roomId") : undefined;
   const own = rooms.filter((room) => attribute(room, "roomId") === roomId);
   const newMessages = within(within(own, "newEvents"), "message")

@@ -1,5 +1,5 @@
-/** The version that the demo and the tests run. */
-export const synapseVersion = "1.160.0";
+/** The version that the demo runs, and the tests where they are given no other. */
+export const testedSynapse = "1.160.0";
 
 /** A program that runs Synapse. */
 export interface SynapseCommand {
@@ -20,13 +20,13 @@ threading.Thread(target=end_with_stdin, daemon=True).start()
 `;
 
 /**
- * Arguments by which Python runs Synapse. With `detached` it outlives its parent, else it ends when its standard input
+ * Arguments by which Python runs Synapse. With `isDetached` it outlives its parent, else it ends when its standard input
  * does.
  */
-export const pythonArguments = (configFile: string, detached: boolean): string[] => [
+export const pythonArguments = (configFile: string, isDetached: boolean): string[] => [
   "-I",
   "-c",
-  `${detached ? "" : endWithStdin}${runSynapse}`,
+  `${isDetached ? "" : endWithStdin}${runSynapse}`,
   "-c",
   configFile,
 ];

@@ -5,13 +5,16 @@ import { isObject } from "../../base/lib/json.ts";
 import { blank, Repeats } from "../../base/lib/repeats.ts";
 import type { Events } from "../../domain/tables/events.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
-import type { Piece, RedactionMark, RedactionMarks, Witness } from "../../domain/tables/redaction-marks.ts";
+import type { Piece } from "../../domain/tables/pieces.ts";
+import type { RedactionMark, RedactionMarks, Witness } from "../../domain/tables/redaction-marks.ts";
 import type { WrittenFiles } from "../../domain/tables/written-files.ts";
+import type { Approvals } from "../../engine/operations/approvals.ts";
 import { blankJson } from "../../engine/sight/blanked.ts";
 import { blankFileTexts, FileNames } from "./file-blanking.ts";
 import { takeBack, takenBackBecause } from "./redactions.ts";
 
 export interface BlankingParts {
+  readonly approvals: Pick<Approvals, "withdrawBlanked">;
   readonly events: Events;
   readonly marks: RedactionMarks;
   readonly files: WrittenFiles;
@@ -40,26 +43,30 @@ export async function blankRepetitions(mark: RedactionMark, parts: BlankingParts
   // Again, for what did not see the redaction and was written after it.
   const { shown } = await events.redact(mark.eventId);
   const outbox = shown.map(takeBack);
-  let blanked = false;
-  for (let next = mark; ; ) {
+  let isBlanked = false;
+  for (let next = { ...mark, places: await marks.spread(mark, []) }; ; ) {
     const looked = await blankOnce(next, parts);
     outbox.push(...looked.outbox);
-    blanked ||= looked.blanked || looked.reached.size > 0;
-    const fresh = [...looked.reached].filter((place) => !next.places.includes(place));
-    if (fresh.length === 0) {
+    isBlanked ||= looked.isBlanked || looked.reached.size > 0;
+    const places = await marks.spread(mark, [...looked.reached]);
+    if (places.length === next.places.length) {
       await looked.names.blank();
-      if (blanked) await marks.emptyRenders(looked.witnesses.map(({ id }) => id));
-      return { open: looked.witnesses.filter(({ open }) => open).map(({ id }) => id), outbox };
+      const isElsewhere = places.length > 1;
+      if (isBlanked || isElsewhere)
+        await marks.emptyRenders(
+          looked.witnesses.map(({ id }) => id),
+          places,
+        );
+      return { open: looked.witnesses.filter(({ isOpen }) => isOpen).map(({ id }) => id), outbox };
     }
-    await marks.spread(mark, fresh);
-    next = { ...next, places: [...next.places, ...fresh] };
+    next = { ...next, places };
   }
 }
 
 interface Looked {
   readonly witnesses: readonly Witness[];
   readonly outbox: readonly OutboxDraft[];
-  readonly blanked: boolean;
+  readonly isBlanked: boolean;
   /** Places in which what agents said or wrote repeated the words. */
   readonly reached: ReadonlySet<RoomId>;
   readonly names: FileNames;
@@ -67,13 +74,13 @@ interface Looked {
 
 /** Looks through all that may have been made from what stands in the places known so far. */
 async function blankOnce(mark: RedactionMark, parts: BlankingParts): Promise<Looked> {
-  const { marks, files } = parts;
+  const { approvals, marks, files } = parts;
   const repeats = new Repeats([{ salt: mark.eventId, prints: mark.prints }]);
   const witnesses = await marks.witnesses(mark);
   const ids = witnesses.map(({ id }) => id);
   const outbox: OutboxDraft[] = [];
   const reached = new Set<RoomId>();
-  let blanked = false;
+  let isBlanked = false;
   const blankAll = async (pieces: readonly Piece[]): Promise<void> => {
     const changed: Piece[] = [];
     for (const [index, piece] of pieces.entries()) {
@@ -82,10 +89,13 @@ async function blankOnce(mark: RedactionMark, parts: BlankingParts): Promise<Loo
       if (index % piecesAtOnce === 0) await giveWay();
     }
     if (changed.length === 0) return;
-    await marks.blank(changed);
+    // Before they are blanked: afterwards nobody could tell that it has to be withdrawn.
+    for (const { id, kind, texts } of changed)
+      if (kind === "operations") await approvals.withdrawBlanked(Number(id), texts);
+    await marks.blank(mark, changed);
     outbox.push(...changed.flatMap(takenBackFor));
     for (const { kind, texts } of changed) if (kind === "events") reached.add(texts.roomId as RoomId);
-    blanked = true;
+    isBlanked = true;
   };
   for (let from = 0; from < ids.length; from += turnsAtOnce)
     await blankAll(await marks.piecesOfTurns(ids.slice(from, from + turnsAtOnce)));
@@ -94,7 +104,7 @@ async function blankOnce(mark: RedactionMark, parts: BlankingParts): Promise<Loo
   const search = { mark, turnIds: ids, repeats, files };
   const names = await FileNames.find(search);
   for (const place of [...(await blankFileTexts(search)), ...names.places]) reached.add(place);
-  return { witnesses, outbox, blanked, reached, names };
+  return { witnesses, outbox, isBlanked, reached, names };
 }
 
 const whereabouts = ({ places }: RedactionMark, witnesses: readonly Witness[], heardIn: readonly RoomId[]) => ({
@@ -110,6 +120,8 @@ function blankedPiece(piece: Piece, repeats: Repeats): Piece | undefined {
   switch (kind) {
     case "windows":
     case "knowledge":
+    case "offers":
+    case "interactions":
       return Object.values(texts).some((text) => typeof text === "string" && repeats.in(text)) ? piece : undefined;
     case "attachments":
     case "thoughts":

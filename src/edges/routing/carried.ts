@@ -15,10 +15,13 @@ export async function carriedMediaOf(event: StoredEvent, kindOf: KindOf, rights:
   const attachment = readAttachment(event);
   if (!attachment) return undefined;
   if (kindOf(event.sender) === "agent" && isShownTurn(event.content))
-    return { state: "missing", reason: "what an agent was shown is not kept as a file" };
+    return {
+      state: "missing",
+      reason: "what shows an agent's prompts or memory is kept nowhere else; save it, and send it yourself",
+    };
   if (attachment.url === undefined) return { state: "missing", reason: "it has no address that can be read" };
-  const welcome = kindOf(event.sender) !== "human" || includesLevel(await rights.of(event.sender), "chat");
-  return welcome ? { state: "pending" } : { state: "missing", reason: "its sender may not talk to agents here" };
+  const isWelcome = kindOf(event.sender) !== "human" || includesLevel(await rights.of(event.sender), "chat");
+  return isWelcome ? { state: "pending" } : { state: "missing", reason: "its sender may not talk to agents here" };
 }
 
 /** True if a reaction is by an agent, or to what an agent has said. */

@@ -8,7 +8,7 @@ import type { Outbox } from "../../domain/tables/outbox.ts";
 interface Cause {
   readonly requester: UserId | undefined;
   readonly chain: string;
-  readonly byAgent: boolean;
+  readonly isByAgent: boolean;
 }
 
 interface CauseParts {
@@ -28,12 +28,12 @@ export async function causeOf(
   isHuman: boolean,
   { directory, events, outbox, serverName }: CauseParts,
 ): Promise<Cause | undefined> {
-  if (isHuman) return { requester: event.sender, chain: event.eventId, byAgent: false };
+  if (isHuman) return { requester: event.sender, chain: event.eventId, isByAgent: false };
   const key = sentKeyOf(event);
   const origin = key === undefined ? undefined : await outbox.originOf(key, event.sender);
   if (!origin?.chain) return undefined;
   const root = await events.find(origin.chain as EventId);
   const name = agentName(event.sender, serverName);
   const requester = root?.sender ?? origin.requester ?? (name && (await directory.find(name))?.owner);
-  return { requester, chain: origin.chain, byAgent: true };
+  return { requester, chain: origin.chain, isByAgent: true };
 }

@@ -16,18 +16,41 @@ interface Parts {
 
 /** Answers a command that comes faster than is good, and is not even read; undefined where it may be carried out. */
 export async function refuseFlood(
-  { eventId, roomId, sender }: StoredEvent,
-  { botJoined }: RoomContext,
-  [agent]: readonly Agent[],
-  { botUserId, rights, throttle }: Parts,
+  event: StoredEvent,
+  room: RoomContext,
+  agentsHere: readonly Agent[],
+  parts: Parts,
 ): Promise<OutboxDraft[] | undefined> {
   // A person who may not even talk here commands nothing, and is told that.
-  if (!includesLevel(await rights.of(sender), "chat")) return undefined;
-  const admission = throttle.admitCommand(sender);
-  if (admission === "admitted") return undefined;
-  const by = botJoined ? botUserId : agent?.userId;
-  if (admission === "refused" || by === undefined) return [];
+  if (!includesLevel(await parts.rights.of(event.sender), "chat")) return undefined;
+  const admission = parts.throttle.admitCommand(event.sender);
+  return admission === "admitted" ? undefined : tell(admission, event, speakerIn(room, agentsHere, parts));
+}
+
+/** Answers a command that would wake agents faster than the limits allow; undefined where it may wake them. */
+export function refuseWaking(
+  event: StoredEvent,
+  room: RoomContext,
+  agentsHere: readonly Agent[],
+  parts: Pick<Parts, "botUserId" | "throttle">,
+): OutboxDraft[] | undefined {
+  const admission = parts.throttle.admitWakingCommand(event.sender, event.roomId);
+  return admission === "admitted" ? undefined : tell(admission, event, speakerIn(room, agentsHere, parts));
+}
+
+const speakerIn = (
+  { hasBotJoined }: RoomContext,
+  [agent]: readonly Agent[],
+  { botUserId }: Pick<Parts, "botUserId">,
+): UserId | undefined => (hasBotJoined ? botUserId : agent?.userId);
+
+function tell(
+  admission: "refused" | "told",
+  { eventId, roomId }: StoredEvent,
+  sender: UserId | undefined,
+): OutboxDraft[] {
+  if (admission === "refused" || sender === undefined) return [];
   const text =
     "Commands come faster than they may be carried out: this one is left out, and so are those that follow at once. Write them again in a minute.";
-  return utter({ sender: by, roomId, text, notice: true, key: digest("too many commands", eventId) });
+  return utter({ sender, roomId, text, isNotice: true, key: digest("too many commands", eventId) });
 }

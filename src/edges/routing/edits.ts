@@ -1,5 +1,6 @@
 import { readMessage } from "../../adapters/matrix/message.ts";
 import { isObject } from "../../base/lib/json.ts";
+import { memoryOfEvent } from "../../domain/memory/observe.ts";
 import type { Effects } from "../../domain/tables/effects.ts";
 import type { Events, StoredEvent } from "../../domain/tables/events.ts";
 
@@ -9,7 +10,7 @@ import type { Events, StoredEvent } from "../../domain/tables/events.ts";
  */
 export async function applyEdits(events: Events, original: StoredEvent, now?: StoredEvent): Promise<void> {
   const known = await events.editOf(original);
-  const isRead = now?.encrypted && isEditOf(now, original) && now.position >= (known?.position ?? 0);
+  const isRead = now?.isEncrypted && isEditOf(now, original) && now.position >= (known?.position ?? 0);
   // Of a redacted one there is no ciphertext any more.
   const isNewest = isRead && (await events.find(now.eventId))?.content.ciphertext !== undefined;
   const content = (isNewest ? now : known)?.content["m.new_content"];
@@ -17,7 +18,7 @@ export async function applyEdits(events: Events, original: StoredEvent, now?: St
   // Where the message stands (thread, reply) is the original's business.
   const relation = original.content["m.relates_to"];
   const edited = { ...content, ...(relation !== undefined && { "m.relates_to": relation }) };
-  await events.applyEdit(original.eventId, edited as never);
+  await events.applyEdit(original.eventId, edited as never, memoryOfEvent({ ...original, content: edited }));
 }
 
 /** True if the sender of an event that says so may change the message. */
@@ -29,6 +30,8 @@ export async function takeBackEdit(events: Events, edit: StoredEvent): Promise<S
   const original = edit.replaces === null ? undefined : await events.find(edit.replaces);
   if (!original || !isEditOf(edit, original)) return undefined;
   await events.unedit(original.eventId);
+  const now = await events.find(original.eventId);
+  if (now) await events.rememberAnew(original.eventId, memoryOfEvent(now));
   await applyEdits(events, original);
   return original;
 }

@@ -1,7 +1,9 @@
 import { giveWay } from "../../base/lib/clock.ts";
 import { digest, HOME, type RoomId, secret } from "../../base/lib/ids.ts";
 import { blank, type Repeats } from "../../base/lib/repeats.ts";
+import { factsText, salvageFacts } from "../../domain/files/facts.ts";
 import { formatPath, rootOf } from "../../domain/files/path.ts";
+import { stateNameOf } from "../../domain/files/working-files.ts";
 import type { FilePlace } from "../../domain/tables/files.ts";
 import type { RedactionMark } from "../../domain/tables/redaction-marks.ts";
 import type { WrittenFiles } from "../../domain/tables/written-files.ts";
@@ -16,7 +18,7 @@ interface Search {
 
 interface Writing extends FilePlace {
   readonly writeKey: string | null;
-  readonly said: boolean;
+  readonly isSaid: boolean;
 }
 
 /** Ending of a name that tells what a file is. */
@@ -34,7 +36,9 @@ export async function blankFileTexts(search: Search): Promise<RoomId[]> {
     await giveWay();
     const found = await files.read(file, mark);
     if (!found || !repeats.in(found.text)) continue;
-    const text = repeats.blankLines(found.text, new Set(found.before.split(/\r\n|[\r\n]/)));
+    const blanked = repeats.blankLines(found.text, new Set(found.before.split(/\r\n|[\r\n]/)));
+    const isFacts = blanked !== found.text && stateNameOf(file) === "facts.json";
+    const text = isFacts ? factsText(salvageFacts(blanked)) : blanked;
     if (text === found.text || !(await isTheirs(file))) continue;
     await files.replace(file, text);
     reached.push(placeOf(file));
@@ -94,8 +98,9 @@ export class FileNames {
 /** Tells if one of the turns has written something, or if it came with what an agent said. */
 function ownership({ files, turnIds }: Search): (writing: Writing) => Promise<boolean> {
   let keys: Promise<readonly string[]> | undefined;
-  return async ({ share, path, said, writeKey }) => {
-    if (said) return true;
+  return async ({ share, path, isSaid, writeKey }) => {
+    // Lines are added to a working file whose last writer is somebody else.
+    if (isSaid || stateNameOf({ share, path })) return true;
     keys ??= files.writeKeys(turnIds);
     return (await keys).some((key) => digest(key, formatPath({ share, path })) === writeKey);
   };

@@ -38,9 +38,9 @@ export class Intake {
     const misfits: Misfit[] = [];
     for (const value of values) {
       const read = readEvent(value);
-      if (read.ok) incoming.push(asIncoming(read.event));
+      if (read.isValid) incoming.push(asIncoming(read.event));
       else misfits.push(misfit(textOf(value), read.reason));
-      if (!read.ok && read.remains) incoming.push(asIncoming(read.remains));
+      if (!read.isValid && read.remains) incoming.push(asIncoming(read.remains));
     }
     if (misfits.length > 0) {
       await this.#quarantine(misfits);

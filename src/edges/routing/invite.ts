@@ -12,7 +12,7 @@ export interface Invite {
   /** Equal for one invite. */
   readonly key: string;
   /** A room of the bridge's own that agents stay out of. */
-  readonly offLimits: boolean;
+  readonly isOffLimits: boolean;
 }
 
 interface Doorkeeper {
@@ -32,10 +32,10 @@ export async function answerInvite(invite: Invite, doorkeeper: Doorkeeper): Prom
 }
 
 async function reasonAgainst(
-  { agent, inviter, offLimits }: Invite,
+  { agent, inviter, isOffLimits }: Invite,
   { rights, botUserId }: Doorkeeper,
 ): Promise<string | undefined> {
-  if (offLimits) return "Agents do not enter rooms in which they are watched or commanded.";
+  if (isOffLimits) return "Agents do not enter rooms in which they are watched or commanded.";
   if (inviter === botUserId) return undefined;
   if (!agent.settings.autoJoinInvites) return `${agent.displayName} does not accept invitations.`;
   if (inviter === undefined) return "It is not known who sent this invitation.";
@@ -55,7 +55,7 @@ export async function answerWaiting(
   const waiting = await database.rooms.invitesOf(agent.userId);
   for (const { roomId, inviter, eventId } of waiting) {
     const { kind } = await database.rooms.context(roomId);
-    const invite: Invite = { roomId, agent, inviter, key: eventId, offLimits: kind !== "chat" };
+    const invite: Invite = { roomId, agent, inviter, key: eventId, isOffLimits: kind !== "chat" };
     await database.outbox.add([await answerInvite(invite, doorkeeper)]);
   }
   return waiting.map(({ roomId }) => roomId);

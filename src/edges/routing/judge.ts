@@ -16,13 +16,14 @@ import type { Approvals } from "../../engine/operations/approvals.ts";
 import type { Scene, Sensor } from "../../engine/operations/sensor.ts";
 import { carriedMediaOf, isAmongAgents } from "./carried.ts";
 import { causeOf, sentKeyOf } from "./cause.ts";
-import { refuseFlood } from "./command-flood.ts";
+import { refuseFlood, refuseWaking } from "./command-flood.ts";
 import { judgeDraft } from "./drafts.ts";
 import { applyEdits, isEditOf, judgePast, lengthOf } from "./edits.ts";
 import { isServed, refusePlainText, tellOnJoin } from "./encrypted.ts";
 import { Latecomers, type LatecomersParts } from "./late.ts";
 import { answerMembership, approachOf, type Bot } from "./membership.ts";
 import { cannotReadNotice, closedDoorNotice, pausedNotice, tooFastNotice } from "./notices.ts";
+import { memoryOf } from "./observed.ts";
 import { isShownState, project } from "./project.ts";
 import type { Reactions } from "./reactions.ts";
 import { redact, redactLate } from "./redactions.ts";
@@ -78,7 +79,7 @@ export class Judge {
     this.kindOf(userId) === "human" && this.#parts.rights.ignores(userId);
 
   /** True for a human's command: it may take long, and no later event depends on it. */
-  isCommand({ content: { body, msgtype }, sender, type }: StoredEvent): boolean {
+  isCommand({ content: { body, msgtype }, sender, type }: Pick<StoredEvent, "content" | "sender" | "type">): boolean {
     if (type !== "m.room.message" || msgtype !== "m.text" || typeof body !== "string") return false;
     return this.#parts.commands.isOne(body) && this.kindOf(sender) === "human";
   }
@@ -92,7 +93,9 @@ export class Judge {
   async judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
     const effects = await this.#latecomers.unsaid(event, await this.#judge(event, room));
     const echoOf = this.kindOf(event.sender) === "human" ? undefined : sentKeyOf(event);
-    return echoOf === undefined ? effects : { ...effects, echoOf };
+    const isSilent = effects.shownChars === undefined || this.isCommand(event);
+    const memory = isSilent ? undefined : await memoryOf(event, room, { ...this.#parts, kindOf: this.kindOf });
+    return { ...effects, ...(echoOf !== undefined && { echoOf }), ...(memory && { memory }) };
   }
 
   async #judge(event: PendingEvent, room: RoomContext): Promise<Effects> {
@@ -137,7 +140,7 @@ export class Judge {
       return { outbox: sender === "human" ? await tellUnreadable(event, room, meant, this.#parts) : [] };
     }
     // Edits and redactions may come before their events.
-    if (event.overtaken) await redactLate(event, room, { approvals, events, kindOf: this.kindOf });
+    if (event.isOvertaken) await redactLate(event, room, { approvals, events, kindOf: this.kindOf });
     if (sender === "agent" && isDraft(event.content)) return judgeDraft(event, events);
     if (message.replaces !== undefined) {
       // An edit cannot be edited.
@@ -150,7 +153,7 @@ export class Judge {
       }
       return {};
     }
-    if (event.overtaken) await applyEdits(events, event);
+    if (event.isOvertaken) await applyEdits(events, event);
     const media = await carriedMediaOf(event, this.kindOf, this.#parts.rights);
     const effects: Effects = {
       shownChars: lengthOf(event),
@@ -163,14 +166,17 @@ export class Judge {
     }
     // A card asks people: no other agent answers it.
     if (sender === "agent" && isCard(event.content)) return effects;
-    if (!room.botJoined && room.agents.every((agent) => agent.userId === event.sender)) return effects;
+    if (!room.hasBotJoined && room.agents.every((agent) => agent.userId === event.sender)) return effects;
     const agentsHere = await this.#agentsIn(room);
-    if (agentsHere.length === 0 && !room.botJoined) return effects;
+    if (agentsHere.length === 0 && !room.hasBotJoined) return effects;
     if (sender === "human" && message.msgtype === "m.text") {
       const tooMany = this.isCommand(event) && (await refuseFlood(event, room, agentsHere, this.#parts));
       if (tooMany) return { ...effects, outbox: tooMany };
       const said = await this.#parts.commands.handle({ event, message, room, agentsHere });
-      if (said) return { ...effects, ...this.#admitted(said, event, agentsHere) };
+      if (said) {
+        const refused = said.wakes?.length ? refuseWaking(event, room, agentsHere, this.#parts) : undefined;
+        return { ...effects, ...(refused ? { outbox: refused } : said) };
+      }
       if (await this.#parts.reactions.reply(event, message)) return effects;
       if (agentsHere.length === 0 && room.kind === "chat") {
         return { ...effects, outbox: await this.#parts.bot.onMessage(approachOf(event)) };
@@ -182,17 +188,17 @@ export class Judge {
     const cause = await causeOf(event, sender === "human", this.#parts);
     if (!cause) return effects;
     if (cause.requester === undefined || !includesLevel(await this.#parts.rights.of(cause.requester), "chat")) {
-      if (cause.byAgent) return effects;
+      if (cause.isByAgent) return effects;
       const told = await this.#parts.bot.onClosedDoor(approachOf(event));
       return { ...effects, outbox: [...meant.flatMap(({ agent }) => closedDoorNotice(agent, event)), ...told] };
     }
     const awake = meant.filter(({ agent }) => agent.pausedAt === null);
-    const paused = cause.byAgent ? [] : meant.flatMap(({ agent }) => pausedNotice(agent, event));
+    const paused = cause.isByAgent ? [] : meant.flatMap(({ agent }) => pausedNotice(agent, event));
     if (awake.length === 0) return { ...effects, outbox: paused };
     const admission = this.#parts.throttle.admit(cause.requester, event.roomId);
     if (admission !== "admitted") {
       const outbox =
-        admission === "told" && !cause.byAgent
+        admission === "told" && !cause.isByAgent
           ? awake.slice(0, 1).flatMap(({ agent }) => tooFastNotice(agent, event))
           : [];
       return { ...effects, outbox };
@@ -209,19 +215,7 @@ export class Judge {
         ...(cause.requester && { requester: cause.requester }),
       }),
     );
-    return { ...effects, wakes, outbox: paused, ...(cause.byAgent && { spendsChain: cause.chain }) };
-  }
-
-  /** Lets a command through, unless it would wake agents faster than the limits allow. */
-  #admitted<Done extends Pick<Effects, "wakes" | "outbox">>(
-    done: Done,
-    event: StoredEvent,
-    [agent]: readonly Agent[],
-  ): Done | Pick<Effects, "outbox"> {
-    if (!done.wakes?.length) return done;
-    const admission = this.#parts.throttle.admit(event.sender, event.roomId);
-    if (admission === "admitted") return done;
-    return { outbox: agent && admission === "told" ? tooFastNotice(agent, event) : [] };
+    return { ...effects, wakes, outbox: paused, ...(cause.isByAgent && { spendsChain: cause.chain }) };
   }
 
   async #whoIsMeant(event: StoredEvent, message: Message, room: RoomContext, agentsHere: readonly Agent[]) {
@@ -268,11 +262,11 @@ export class Judge {
   async #addressees(event: PendingEvent, message: Message, room: RoomContext): Promise<Teller[]> {
     const here = await this.#agentsIn(room);
     if (!this.isCommand(event)) return (await this.#whoIsMeant(event, message, room, here)).map(({ agent }) => agent);
-    return room.botJoined ? [{ userId: this.#parts.botUserId }] : here.slice(0, 1);
+    return room.hasBotJoined ? [{ userId: this.#parts.botUserId }] : here.slice(0, 1);
   }
 
   async #oursIn(room: RoomContext): Promise<{ userId: UserId }[]> {
-    return [...(await this.#agentsIn(room)), ...(room.botJoined ? [{ userId: this.#parts.botUserId }] : [])];
+    return [...(await this.#agentsIn(room)), ...(room.hasBotJoined ? [{ userId: this.#parts.botUserId }] : [])];
   }
 
   async #agentsIn(room: RoomContext): Promise<Agent[]> {

@@ -41,15 +41,16 @@ export class Latecomers {
   }
 
   /**
-   * Reads the room of a pushed message from before our start, once for each room: others may stand before and behind the
-   * message, and are routed with it, in their order. Returns whether it did.
+   * Reads the room of a message from before our start, once for each room: others may stand before and behind the message,
+   * and are routed with it, in their order. One that was found by a sweep may be all that a copy of the database has of
+   * it. Returns whether it did.
    */
-  async readRoom(event: StoredEvent, { agents, botJoined }: RoomContext): Promise<boolean> {
-    const { roomId, source, type } = event;
-    if (source !== "push" || type !== "m.room.message" || !this.#isOld(event) || this.#read.has(roomId)) return false;
+  async readRoom(event: StoredEvent, { agents, hasBotJoined }: RoomContext): Promise<boolean> {
+    const { roomId, source } = event;
+    if (source === "history" || !isMessage(event) || !this.#isOld(event) || this.#read.has(roomId)) return false;
     const joined = agents.filter(({ membership }) => membership === "join");
     const [first] = joined.toSorted((one, other) => (one.since ?? 0) - (other.since ?? 0));
-    const userId = first?.userId ?? (botJoined ? this.#parts.botUserId : undefined);
+    const userId = first?.userId ?? (hasBotJoined ? this.#parts.botUserId : undefined);
     if (userId === undefined) return false;
     await this.#parts.readMissed(userId, roomId);
     this.#read.add(roomId);
@@ -72,3 +73,5 @@ export class Latecomers {
     return sentAt.getTime() < this.#startedAt;
   }
 }
+
+const isMessage = ({ type }: StoredEvent): boolean => type === "m.room.message" || type === "m.room.encrypted";

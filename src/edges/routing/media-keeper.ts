@@ -123,7 +123,7 @@ export class MediaKeeper {
       binary: found.binary,
       owner: sender,
       eventId,
-      tainted: (await findStrangers([sender], this.#parts)).length > 0,
+      isTainted: (await findStrangers([sender], this.#parts)).length > 0,
       key: digest("media", eventId),
       limits: files.limits,
     });
@@ -142,7 +142,7 @@ export class MediaKeeper {
 /** Why a file will not come; undefined: it may, later. */
 const refusal = (error: unknown, attempts: number): string | undefined => {
   if (error instanceof TooLarge || error instanceof BadFile) return error.message;
-  if (error instanceof HomeserverError && error.final) return `the homeserver does not give it: ${error.status}`;
+  if (error instanceof HomeserverError && error.isFinal) return `the homeserver does not give it: ${error.status}`;
   if (attempts < attemptsMost) return undefined;
   return error instanceof HomeserverError ? "the homeserver does not give it" : "it could not be read";
 };

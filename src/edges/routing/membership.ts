@@ -55,8 +55,8 @@ export async function answerMembership(event: StoredEvent, room: RoomContext, pa
   if (name === undefined) return bot.onInvite(approachOf(event));
   const agent = await directory.find(name);
   if (!agent) return bot.onUnknownAgent(name, approachOf(event));
-  const offLimits = room.kind !== "chat";
-  const invite = { roomId: event.roomId, agent, inviter: event.sender, key: event.eventId, offLimits };
-  const closed = !offLimits && event.sender !== botUserId && !includesLevel(await rights.of(event.sender), "chat");
-  return [await answerInvite(invite, parts), ...(closed ? await bot.onClosedDoor(approachOf(event)) : [])];
+  const isOffLimits = room.kind !== "chat";
+  const invite = { roomId: event.roomId, agent, inviter: event.sender, key: event.eventId, isOffLimits };
+  const isClosed = !isOffLimits && event.sender !== botUserId && !includesLevel(await rights.of(event.sender), "chat");
+  return [await answerInvite(invite, parts), ...(isClosed ? await bot.onClosedDoor(approachOf(event)) : [])];
 }

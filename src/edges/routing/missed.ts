@@ -44,7 +44,7 @@ export class MissedEvents {
     const { roomId } = this.#stretch;
     const read = values.flatMap((value) => {
       const event = readEvent({ ...value, room_id: roomId });
-      return event.ok ? [event.event] : (event.remains ?? []);
+      return event.isValid ? [event.event] : (event.remains ?? []);
     });
     const missed = await this.#place(read, isLast);
     if (missed.length > 0) await events.store(missed, "sweep");

@@ -8,7 +8,7 @@ import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { SealedEvent } from "../../domain/tables/sealed-events.ts";
 
 const notice = (speaker: Pick<Agent, "userId">, { roomId }: StoredEvent, text: string, key: string): OutboxDraft[] =>
-  utter({ sender: speaker.userId, roomId, text, notice: true, key });
+  utter({ sender: speaker.userId, roomId, text, isNotice: true, key });
 
 /** Says once to a person that they may not talk to an agent, instead of keeping silent. */
 export const closedDoorNotice = (agent: Agent, event: StoredEvent): OutboxDraft[] =>

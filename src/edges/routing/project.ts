@@ -39,7 +39,7 @@ export function project(
         userId,
         membership: member.membership,
         displayName: member.displayName,
-        direct: member.direct,
+        isDirect: member.isDirect,
         kind: kindOf(userId),
       },
     };

@@ -19,7 +19,7 @@ import { readOnce } from "./read-once.ts";
 const everyMs = 15 * 60_000;
 /** Pause after which a failed sweep is repeated. */
 const againAfterMs = 30_000;
-/** Time from the homeserver's first push after its return to one more sweep. */
+/** Time from the last push of what the homeserver held back to one more sweep. */
 const onceMoreAfterMs = 15_000;
 /** Events of a room that are held in memory: a longer stretch is stored in parts. */
 const eventsAtOnce = 3_000;
@@ -53,11 +53,22 @@ export interface ReconcilerParts {
 export class Reconciler {
   readonly #parts: ReconcilerParts;
   readonly #stopped = new AbortController();
+  readonly #sweepAgentOnce = readOnce(async (userId: UserId) => {
+    const agent = await this.#agent(userId);
+    if (agent) await this.#sweepAgent(agent);
+  });
   /** Reads, once since the start, what this user of ours has missed in this room; see `readOnce`. */
-  readonly readMissed = readOnce((userId, roomId) => this.sweepUser(userId, roomId));
+  readonly readMissed = readOnce(async (userId: UserId, roomId: RoomId) => {
+    const agent = await this.#agent(userId);
+    // A sweep with a token reads all of the agent's rooms.
+    if (agent && agent.syncToken !== null) await this.#sweepAgentOnce(userId);
+    else await this.sweepUser(userId, roomId);
+  });
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #waiting: Promise<void> | undefined;
+  /** Time at which the homeserver last pushed what it had held back. */
+  #heldBackAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts;
@@ -78,7 +89,7 @@ export class Reconciler {
 
   /** Reads now what this user of ours has missed, in this room at least. */
   async sweepUser(userId: UserId, roomId: RoomId): Promise<void> {
-    const agent = (await this.#parts.directory.all()).find((one) => one.userId === userId);
+    const agent = await this.#agent(userId);
     if (!agent) return this.#sweepRoom(roomId);
     await this.#sweepAgent(agent);
     // The first sweep only tells the place in the homeserver's stream.
@@ -101,10 +112,11 @@ export class Reconciler {
   }
 
   /**
-   * Sweeps once more a little after the homeserver pushes again. Synapse may keep back what it wrote down in the moment
-   * in which it saw that we are there, until it misses us the next time.
+   * Sweeps once more a little after the homeserver has pushed what it held back; called as long as it does. Synapse may
+   * keep back what it wrote down in the moment in which it had pushed all of that, until it misses us the next time.
    */
   sweepOnceMore(): void {
+    this.#heldBackAt = this.#parts.clock.monotonic();
     this.#sweepAfter(onceMoreAfterMs);
   }
 
@@ -128,10 +140,10 @@ export class Reconciler {
       if (control !== undefined && leases.holds(control)) await this.#sweepRoom(control);
       for (const agent of await directory.all()) {
         if (this.#stopped.signal.aborted) return;
-        if (!agent.registered || !leases.holds(agent.userId)) continue;
+        if (!agent.isRegistered || !leases.holds(agent.userId)) continue;
         await this.#sweepAgent(agent).catch((error: unknown) => {
           // The other agents are swept all the same.
-          if (!(error instanceof UserError || (error instanceof HomeserverError && error.final))) throw error;
+          if (!(error instanceof UserError || (error instanceof HomeserverError && error.isFinal))) throw error;
           log.warn({ agent: agent.name }, `this agent cannot be swept: ${messageOf(error)}`);
         });
         await clock.sleep(pauseMs, this.#stopped.signal);
@@ -147,6 +159,8 @@ export class Reconciler {
     this.#waiting ??= this.#parts.clock.sleep(ms, this.#stopped.signal).then(
       () => {
         this.#waiting = undefined;
+        const rest = this.#heldBackAt + onceMoreAfterMs - this.#parts.clock.monotonic();
+        if (rest > 0) this.#sweepAfter(rest);
         void this.sweep();
       },
       () => {},
@@ -163,7 +177,7 @@ export class Reconciler {
         // A room without any is by invitation.
         await joinRules.keep(roomId, rules?.content ?? { join_rule: "invite" }, rules?.sender ?? userId);
       } catch (error) {
-        if (!(error instanceof HomeserverError && error.final)) throw error;
+        if (!(error instanceof HomeserverError && error.isFinal)) throw error;
         log.warn({ user: userId, room: roomId }, `who may join this room cannot be read: ${messageOf(error)}`);
       }
     }
@@ -180,6 +194,10 @@ export class Reconciler {
         ? await this.#storeEnd(botUserId, roomId)
         : await this.#storeRoom(botUserId, { roomId, events: [], after: token });
     if (next !== undefined) await rooms.botReadTo(roomId, next);
+  }
+
+  async #agent(userId: UserId): Promise<Agent | undefined> {
+    return (await this.#parts.directory.all()).find((one) => one.userId === userId);
   }
 
   async #sweepAgent(agent: Agent): Promise<void> {
@@ -240,7 +258,7 @@ export class Reconciler {
       if (known === "invite" || known === "join") continue;
       const room = await this.#parts.rooms.context(roomId);
       const draft = await answerInvite(
-        { roomId, agent, inviter, key: agent.syncToken ?? "first", offLimits: room.kind !== "chat" },
+        { roomId, agent, inviter, key: agent.syncToken ?? "first", isOffLimits: room.kind !== "chat" },
         { rights: this.#parts.rights, botUserId: this.#parts.client.botUserId },
       );
       await this.#parts.outbox.add([draft]);

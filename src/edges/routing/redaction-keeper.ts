@@ -2,6 +2,7 @@ import type { Clock } from "../../base/lib/clock.ts";
 import { messageOf } from "../../base/lib/errors.ts";
 import type { RoomId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
+import { Rounds } from "../../base/lib/rounds.ts";
 import type { Outbox } from "../../domain/tables/outbox.ts";
 import { type BlankingParts, blankRepetitions } from "./blanking.ts";
 
@@ -18,44 +19,31 @@ const lookEveryMs = 5_000;
 /** Blanks what repeats redacted words, beside the routing of events; a mark in the database says what is still to be done. */
 export class RedactionKeeper {
   readonly #parts: Parts;
-  readonly #stopped = new AbortController();
-  #working: Promise<void> = Promise.resolve();
-  #nudged = Promise.withResolvers<void>();
+  readonly #rounds: Rounds;
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#rounds = new Rounds(parts.clock);
   }
 
   /** Something was redacted. */
   nudge(): void {
-    this.#nudged.resolve();
+    this.#rounds.nudge();
   }
 
   start(): void {
-    this.#working = this.#work();
+    this.#rounds.start(async () => {
+      const isMore = await this.#next().catch((error: unknown) => {
+        this.#parts.log.error({ err: error }, `redacted words are blanked later: ${messageOf(error)}`);
+        return false;
+      });
+      return isMore ? 0 : lookEveryMs;
+    });
   }
 
   /** Ends after the mark in hand; those that are left stay due. */
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    this.nudge();
-    await this.#working;
-  }
-
-  async #work(): Promise<void> {
-    const { clock, log } = this.#parts;
-    while (!this.#stopped.signal.aborted) {
-      this.#nudged = Promise.withResolvers();
-      try {
-        if (await this.#next()) continue;
-      } catch (error) {
-        log.error({ err: error }, `redacted words are blanked later: ${messageOf(error)}`);
-      }
-      const over = new AbortController();
-      const sleeping = clock.sleep(lookEveryMs, AbortSignal.any([over.signal, this.#stopped.signal])).catch(() => {});
-      await Promise.race([sleeping, this.#nudged.promise]);
-      over.abort();
-    }
+  stop(): Promise<void> {
+    return this.#rounds.stop();
   }
 
   /** Returns whether there was a mark to work on. */

@@ -1,9 +1,7 @@
-import { readAttachment } from "../../adapters/matrix/attachment.ts";
 import { isDraft } from "../../adapters/matrix/draft.ts";
-import { readMessage } from "../../adapters/matrix/message.ts";
 import { powerOf, readPowerLevels } from "../../adapters/matrix/state.ts";
 import { digest, type UserId } from "../../base/lib/ids.ts";
-import { printsOf } from "../../base/lib/repeats.ts";
+import { printsOfEvent } from "../../domain/memory/forget.ts";
 import type { Events, StoredEvent } from "../../domain/tables/events.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { ShownTurn } from "../../domain/tables/redact-event.ts";
@@ -58,17 +56,8 @@ async function printsTakenBy(
   { events, kindOf }: Parts,
 ): Promise<string[]> {
   if (kindOf(redaction.sender) !== "human") return [];
-  const { contents, files, standing } = await events.wordsOf(target.eventId);
-  const textsOf = (content: unknown) => saidIn(target.type, content);
-  return printsOf([...contents.flatMap(textsOf), ...files], target.eventId, standing.flatMap(textsOf));
+  return printsOfEvent(events, target);
 }
-
-/** Texts of an event that people wrote: a message, its caption, the name of its file, a room's topic. */
-const saidIn = (type: string, content: unknown): string[] => {
-  const topic = type === "m.room.topic" ? (content as { topic?: unknown }).topic : undefined;
-  const texts = [readMessage({ type, content })?.body, readAttachment({ type, content })?.name, topic];
-  return texts.filter((text) => typeof text === "string");
-};
 
 /** True if somebody may take away others' events. */
 function mayRedact(room: RoomContext, userId: UserId): boolean {

@@ -8,13 +8,15 @@ import { messageOf, RetryError } from "../../base/lib/errors.ts";
 import type { Conversation, RoomId, UserId } from "../../base/lib/ids.ts";
 import { about, type Log } from "../../base/lib/log.ts";
 import { Mailbox } from "../../base/lib/mailbox.ts";
-import { type Effects, settle } from "../../domain/tables/effects.ts";
+import { type Effects, type Settled, settle } from "../../domain/tables/effects.ts";
 import type { Events, PendingEvent } from "../../domain/tables/events.ts";
+import type { Queued } from "../../domain/tables/outbox.ts";
 import { beginCommand, type Fresh, leaveCommands, pendingIn, type Waiting } from "../../domain/tables/pending.ts";
 import type { RoomContext } from "../../domain/tables/room-context.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import { hydrate } from "./hydrate.ts";
 import type { Judge } from "./judge.ts";
+import type { PastKeeper } from "./past-keeper.ts";
 import { SetAside } from "./set-aside.ts";
 import { routeStates } from "./states.ts";
 import type { Opened, Unsealing } from "./unsealing.ts";
@@ -29,6 +31,7 @@ export interface RouterParts {
   readonly database: Database;
   readonly events: Events;
   readonly rooms: Rooms;
+  readonly past: Pick<PastKeeper, "nudge" | "readings">;
   readonly leases: Leases;
   readonly client: MatrixClient;
   readonly judge: Judge;
@@ -38,6 +41,8 @@ export interface RouterParts {
   readonly log: Log;
   readonly onWoken: (conversations: readonly Conversation[]) => void;
   readonly onOutbox: (roomIds: readonly RoomId[]) => void;
+  /** These rows were queued just now. */
+  readonly onQueued: (queued: Queued) => void;
   /** The row of the outbox with this key has come back as an event, and is marked as sent. */
   readonly onEcho: (key: string) => void;
   /** An encrypted event waits for its key. */
@@ -54,11 +59,10 @@ export interface RouterParts {
 }
 
 /** Result of routing one event. */
-interface Routed {
+interface Routed extends Settled {
   /** The member's, where the event is about one. */
   readonly membership: string | undefined;
   readonly effects: Effects;
-  readonly woken: readonly Conversation[];
 }
 
 /**
@@ -224,44 +228,52 @@ export class Router {
   async #settle({ event, effects: encryption }: Opened, room: RoomContext): Promise<void> {
     const membership = event.type === "m.room.member" ? readMember(event.content)?.membership : undefined;
     let effects: Effects;
-    let woken: readonly Conversation[] = [];
+    let settled: Settled = { woken: [], queued: undefined };
     try {
       if (membership === "join") await this.#hydrate(event);
       effects = { ...(await this.#parts.judge.judge(event, room)), ...encryption };
-      woken = await settle(this.#parts.database, event, effects);
+      settled = await settle(this.#parts.database, event, effects);
       this.#setAside.forget(event);
     } catch (error) {
       effects = await this.#setAside.countFailure(event, room, error);
     }
-    this.#tell(event, room, { membership, effects, woken });
+    this.#tell(event, room, { membership, effects, ...settled });
   }
 
   /** Reads what was before an agent that joins. The join is projected by that; only a first one has something to read. */
   async #hydrate(event: PendingEvent): Promise<void> {
-    const { client, events, judge, rooms, serverName } = this.#parts;
+    const { events, judge, past, rooms, serverName } = this.#parts;
     const member = event.stateKey as UserId;
     const isAgent = agentName(member, serverName) !== undefined;
     if (!isAgent || (await rooms.membership(event.roomId, member)) === "join") return;
-    await hydrate({ client, events, rooms, kindOf: judge.kindOf, ignores: judge.ignores }, event, member).then(
-      () => this.route([event.roomId]),
+    const { kindOf, ignores } = judge;
+    const isCommand: (typeof judge)["isCommand"] = (said) => judge.isCommand(said);
+    await hydrate({ ...this.#parts, readings: past.readings, kindOf, isCommand, ignores }, event, member).then(
+      () => {
+        this.route([event.roomId]);
+        past.nudge();
+      },
       async (error: unknown) => {
         // A person who has left since may not be let in to read, and needs not.
-        if (!(error instanceof HomeserverError && error.final && (await events.isOutdated(event)))) throw error;
+        if (!(error instanceof HomeserverError && error.isFinal && (await events.isOutdated(event)))) throw error;
       },
     );
   }
 
   /** Tells everybody who goes on with the effects of an event. */
-  #tell(event: PendingEvent, room: RoomContext, { membership, effects, woken }: Routed): void {
-    const { judge, onEcho, onGuest, onMedia, onMembership, onOutbox, onRedacted, onSealed, onWoken } = this.#parts;
+  #tell(event: PendingEvent, room: RoomContext, { membership, effects, woken, queued }: Routed): void {
+    const { judge, onEcho, onGuest, onMedia, onMembership, onOutbox, onQueued, onRedacted, onSealed, onWoken } =
+      this.#parts;
     const member = event.stateKey as UserId;
     if (membership !== undefined && judge.kindOf(member) !== "human") onMembership(event.roomId, member, membership);
     else if (membership !== undefined && room.kind !== "chat") onGuest();
     if (effects.echoOf !== undefined) onEcho(effects.echoOf);
-    if (effects.outbox?.length) onOutbox(effects.outbox.map((draft) => draft.roomId));
+    if (queued) onQueued(queued);
+    const others = (effects.outbox ?? []).filter((draft) => !queued?.drafts.includes(draft));
+    if (others.length > 0) onOutbox(others.map(({ roomId }) => roomId));
     if (effects.sealed) onSealed();
     if (effects.media?.state === "pending") onMedia();
-    if (event.type === "m.room.redaction" || event.overtaken) onRedacted();
+    if (event.type === "m.room.redaction" || event.isOvertaken) onRedacted();
     if (woken.length > 0) onWoken(woken);
   }
 }

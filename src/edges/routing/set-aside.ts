@@ -16,7 +16,7 @@ const attemptsMost = 5;
 
 /** True if the event is not to blame for the failure, which passes by itself. */
 export const isPassing = (error: unknown): boolean =>
-  error instanceof RetryError || (error instanceof HomeserverError && !error.final);
+  error instanceof RetryError || (error instanceof HomeserverError && !error.isFinal);
 
 interface Parts {
   readonly database: Database;
@@ -81,11 +81,11 @@ export class SetAside {
 
   #apology({ eventId, roomId }: PendingEvent, room: RoomContext) {
     const agent = room.agents.find(({ membership }) => membership === "join");
-    const sender = room.botJoined ? this.#parts.botUserId : agent?.userId;
+    const sender = room.hasBotJoined ? this.#parts.botUserId : agent?.userId;
     const text =
       "Something went wrong with this command, and it was given up. What was done of it is not known: look before you write it again. Those who run this bridge can read about it in its log.";
     const key = digest("set aside", eventId);
-    return sender === undefined ? [] : utter({ sender, roomId, text, replyTo: eventId, notice: true, key });
+    return sender === undefined ? [] : utter({ sender, roomId, text, replyTo: eventId, isNotice: true, key });
   }
 
   /** With nothing but its mark, where even the rest cannot be written. */

@@ -27,7 +27,7 @@ const remedy =
  */
 export class SoleBridge {
   readonly #parts: SoleBridgeParts;
-  #elsewhere = false;
+  #isElsewhere = false;
   #asking: Promise<boolean> | undefined;
 
   constructor(parts: SoleBridgeParts) {
@@ -36,7 +36,7 @@ export class SoleBridge {
 
   /** True while we may sweep and send, as far as is known. */
   get mayWork(): boolean {
-    return !this.#elsewhere;
+    return !this.#isElsewhere;
   }
 
   /** Makes the homeserver ping, which also makes it push what it holds back. Returns `mayWork`. Never throws. */
@@ -70,20 +70,20 @@ export class SoleBridge {
     const { client, log, pings } = this.#parts;
     const id = secret(16);
     await pings.markAsked(id);
-    const arrived = await client.ping(id).catch((error: unknown) => {
+    const hasArrived = await client.ping(id).catch((error: unknown) => {
       // Synapse answers 502 while an attempt of its own is still running.
       log.info(`the homeserver was asked to ping us: ${messageOf(error)}`);
       return false;
     });
     if (await pings.wasHeard(id)) this.#settle(false);
-    else if (arrived) this.#settle(true);
+    else if (hasArrived) this.#settle(true);
   }
 
-  #settle(elsewhere: boolean): void {
+  #settle(isElsewhere: boolean): void {
     const { log, onAllowed } = this.#parts;
-    if (this.#elsewhere === elsewhere) return;
-    this.#elsewhere = elsewhere;
-    if (elsewhere) {
+    if (this.#isElsewhere === isElsewhere) return;
+    this.#isElsewhere = isElsewhere;
+    if (isElsewhere) {
       log.error(
         "the homeserver pushes to another bridge that has our registration and another database. So that nothing is " +
           `answered twice, this one neither sweeps nor sends, and is not ready, until it is pinged itself. ${remedy}`,

@@ -9,7 +9,7 @@ export interface WakeLimits {
   readonly room: number;
 }
 
-/** `told`: too many, and whoever sent it has not heard so since there were last none at all. */
+/** `wasTold`: too many, and whoever sent it has not heard so since there were last none at all. */
 export type Admission = "admitted" | "refused" | "told";
 
 /** A room is told once in so long that messages cannot be read. */
@@ -49,23 +49,30 @@ export class Throttle {
   admitCommand(person: UserId): Admission {
     return admitTo([this.#commanders.of(person)]);
   }
+
+  /** A command that was admitted, and wakes agents: it counts as a message, too. Whoever commands too much hears it once for both. */
+  admitWakingCommand(person: UserId, roomId: RoomId): Admission {
+    return admitTo([this.#people.of(person), this.#rooms.of(roomId)], this.#commanders.of(person));
+  }
 }
 
-function admitTo(buckets: readonly Bucket[]): Admission {
+/** Takes one from each of the buckets. If one of them is empty, `teller` knows if that was told; left out, the empty one does. */
+function admitTo(buckets: readonly Bucket[], teller?: Bucket): Admission {
   const empty = buckets.find(({ left }) => left < 1);
   if (!empty) {
     for (const bucket of buckets) bucket.left -= 1;
     return "admitted";
   }
-  if (empty.told) return "refused";
-  empty.told = true;
+  const told = teller ?? empty;
+  if (told.wasTold) return "refused";
+  told.wasTold = true;
   return "told";
 }
 
 interface Bucket {
   left: number;
   at: number;
-  told: boolean;
+  wasTold: boolean;
 }
 
 /** Buckets that have been full for long are forgotten when there are this many. */
@@ -86,12 +93,12 @@ class Buckets {
     let bucket = this.#buckets.get(key);
     if (!bucket) {
       if (this.#buckets.size >= bucketsMax) this.#forget(now);
-      bucket = { left: this.#perMinute(), at: now, told: false };
+      bucket = { left: this.#perMinute(), at: now, wasTold: false };
       this.#buckets.set(key, bucket);
     }
     bucket.left = this.#remainingIn(bucket, now);
     bucket.at = now;
-    if (bucket.left === this.#perMinute()) bucket.told = false;
+    if (bucket.left === this.#perMinute()) bucket.wasTold = false;
     return bucket;
   }
 

@@ -40,7 +40,7 @@ export async function tellUnreadable(
     roomId,
     text,
     replyTo: eventId,
-    notice: true,
+    isNotice: true,
     key: digest("unreadable", eventId),
   });
 }

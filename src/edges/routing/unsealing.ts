@@ -29,7 +29,7 @@ export interface UnsealingParts {
 /** An event as it is to be judged, and what follows from its having been encrypted. */
 export interface Opened {
   readonly event: PendingEvent;
-  readonly effects: Pick<Effects, "unsealed" | "sealed" | "unreadable">;
+  readonly effects: Pick<Effects, "unsealed" | "sealed" | "isUnreadable">;
 }
 
 /** Reads encrypted events between the inbox and the judge: from there on an event is what it says. */
@@ -93,7 +93,7 @@ export class Unsealing {
     this.#askedAt.set(machine.userId, this.#parts.clock.monotonic());
     await machine.pull().catch((error: unknown) => {
       // Whom the homeserver refuses will have no keys; others may.
-      if (!(error instanceof HomeserverError && error.final)) throw error;
+      if (!(error instanceof HomeserverError && error.isFinal)) throw error;
     });
   }
 
@@ -103,14 +103,14 @@ export class Unsealing {
     const replaces = editTarget({ type, content }) ?? null;
     this.#parts.onUnsealed("read");
     return {
-      event: { ...event, type, content, replaces, encrypted: true },
+      event: { ...event, type, content, replaces, isEncrypted: true },
       effects: { unsealed: { type, content: content as never, replaces, cipher } },
     };
   }
 
   #unreadable(event: PendingEvent): Opened {
     this.#parts.onUnsealed("unreadable");
-    return { event, effects: { unreadable: true } };
+    return { event, effects: { isUnreadable: true } };
   }
 }
 

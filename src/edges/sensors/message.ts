@@ -26,8 +26,8 @@ async function isMeant(scene: Scene): Promise<boolean> {
   }
   if (message.replyTo !== undefined && (await scene.senderOf(message.replyTo)) === agent.userId) return true;
   // Agents that met in a thread would otherwise go on there by themselves.
-  const byAgent = agentsHere.some((other) => other.userId === scene.event.sender);
-  if (reply === "mention" || (byAgent && reply !== "always")) return false;
+  const isByAgent = agentsHere.some((other) => other.userId === scene.event.sender);
+  if (reply === "mention" || (isByAgent && reply !== "always")) return false;
   if (message.threadId !== undefined && (await scene.hasSpokenIn(message.threadId))) return true;
   return hearsAll(agent, room, agentsHere.length);
 }

@@ -8,14 +8,14 @@ export const tool = defineTool({
   command: "compute",
   examples: ['[..."Strawberry"].filter((letter) => letter.toLowerCase() === "r").length', "2n ** 64n"],
   description:
-    "Runs JavaScript and gives the value of its last expression, and what console.log wrote. For what must be exact: arithmetic, dates, counting letters, sorting. No files, network or timers; at most 2 seconds of processor time and 64 MB.",
+    "Runs JavaScript; gives the value of its last expression, and what console.log wrote. For exact arithmetic, dates, counting, sorting. No files, network or timers; 2 seconds, 64 MB.",
   help: "Runs JavaScript and shows the value of its last expression, and all that console.log wrote. There are no files, no network and no timers; a program may take 2 seconds of processor time and 64 MB.",
   wording: "Run this code",
   kind: "read",
-  repeatable: true,
+  isRepeatable: true,
   input: z.object({
     javascript: z.string().trim().min(1).max(64_000).meta({
-      description: "Its last expression is the result, without return. Date is in the agent's time zone",
+      description: "Without return. Date is in the agent's time zone",
       help: "The program. Its last expression is the result, without return. Dates are in the agent's time zone",
     }),
   }),
@@ -27,6 +27,6 @@ export const tool = defineTool({
       throw new UserError(`the code failed: ${error}${before}`);
     }
     const parts = [printed, value ?? ""].filter((part) => part !== "");
-    return { result: parts.join("\n") || "(no value)", verbatim: true };
+    return { result: parts.join("\n") || "(no value)", isVerbatim: true };
   },
 });

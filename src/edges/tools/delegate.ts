@@ -11,11 +11,11 @@ export const tool = defineTool({
   help: "Has a sub-agent, such as planner or clerk, do a piece of work, and shows its answer.",
   wording: "Hand work to the sub-agent {subAgent}",
   kind: "read",
-  beside: false,
+  runsBeside: false,
   // Its steps are in the journal, each of them once.
-  repeatable: true,
+  isRepeatable: true,
   input: z.object({
-    subAgent: z.string().min(1).max(32).meta({ description: "Its name", help: "The sub-agent's name" }),
+    subAgent: z.string().min(1).max(32).meta({ help: "The sub-agent's name" }),
     request: z.string().min(1).meta({
       description: "What to do and to answer; it knows nothing besides",
       help: "The work, and the answer that is wanted. The sub-agent knows nothing else: name files, people and dates",

@@ -15,9 +15,9 @@ export const tool = defineTool({
     (await files.exists(await destinationOf(files, path, target))) ? "update" : "create",
   sendsTo: ({ target }, { files }) => files.placeElsewhere(target),
   carries: ({ path }) => path,
-  repeatable: true,
+  isRepeatable: true,
   paths: ["path", "target"],
-  pathLast: true,
+  isPathLast: true,
   input: z.object({
     path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
     target: z.string().min(1).meta({

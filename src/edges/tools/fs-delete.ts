@@ -13,9 +13,9 @@ export const tool = defineTool({
   kind: "delete",
   check: ({ path }, { files }) => files.requireWritable(path),
   sendsTo: ({ path }, { files }) => files.placeElsewhere(path),
-  repeatable: true,
+  isRepeatable: true,
   paths: ["path"],
-  pathLast: true,
+  isPathLast: true,
   input: z.object({
     recursive: z
       .boolean()
@@ -24,7 +24,7 @@ export const tool = defineTool({
     path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
   }),
   async run({ path, recursive }, { files }) {
-    const gone = await files.remove(path, { recursive });
+    const gone = await files.remove(path, { isRecursive: recursive });
     return {
       result: gone.length === 1 ? `${files.named(gone[0] ?? path)} was deleted.` : `${gone.length} files were deleted.`,
     };

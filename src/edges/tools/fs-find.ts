@@ -14,23 +14,18 @@ export const tool = defineTool({
   help: "Finds files by a pattern of paths: `*` and `?` within a name, `**` over folders, `[a-z]`, `{one,other}`; such as `rooms:/**/*.md`.",
   wording: "List the files {glob}",
   kind: "read",
-  repeatable: true,
+  isRepeatable: true,
   paths: ["glob"],
-  pathLast: true,
+  isPathLast: true,
   input: z.object({
-    limit: z
-      .int()
-      .min(1)
-      .max(1_000)
-      .default(40)
-      .meta({ description: "Most paths to list", help: "How many paths to list at most" }),
+    limit: z.int().min(1).max(1_000).default(40).meta({ help: "How many paths to list at most" }),
     glob: z.string().min(1).meta({ help: "The pattern: `*.md` in this room, or `share:/pattern`" }),
   }),
   async run({ glob, limit }, { files }) {
     const found = (await files.list(glob)).filter((file) => !isFolder(file));
-    if (found.length === 0) return { result: `No file fits ${files.named(glob)}.`, verbatim: true };
+    if (found.length === 0) return { result: `No file fits ${files.named(glob)}.`, isVerbatim: true };
     const more = found.length - limit;
     const lines = found.slice(0, limit).map((file) => files.named(file));
-    return { result: [...lines, ...(more > 0 ? [`[${more} more]`] : [])].join("\n"), verbatim: true };
+    return { result: [...lines, ...(more > 0 ? [`[${more} more]`] : [])].join("\n"), isVerbatim: true };
   },
 });

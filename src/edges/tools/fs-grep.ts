@@ -17,15 +17,10 @@ export const tool = defineTool({
   description: "Finds lines in text files by a regular expression (RE2).",
   wording: "Look for {regex} in {glob}",
   kind: "read",
-  repeatable: true,
+  isRepeatable: true,
   paths: ["glob"],
   input: z.object({
-    surrounding: z
-      .int()
-      .min(0)
-      .max(20)
-      .default(0)
-      .meta({ description: "Lines around each", help: "Lines to show before and after each" }),
+    surrounding: z.int().min(0).max(20).default(0).meta({ help: "Lines to show before and after each" }),
     glob: z.string().min(1).meta({
       description: "Folder, or pattern as for FS_Find",
       help: "The files: a folder such as drafts in this room, or share:/path, or a pattern such as `rooms:/**/*.md`",
@@ -36,21 +31,21 @@ export const tool = defineTool({
     }),
   }),
   async run({ glob, regex, surrounding }, { files, signal }) {
-    const { found, filesSearched, cut } = await grep(files, { glob, regex, surrounding, limit: matchesMax, signal });
-    if (found.length === 0) return { result: `No line fits in ${filesSearched} files.`, verbatim: true };
+    const { found, filesSearched, isCut } = await grep(files, { glob, regex, surrounding, limit: matchesMax, signal });
+    if (found.length === 0) return { result: `No line fits in ${filesSearched} files.`, isVerbatim: true };
     const text = found.map((one) => show({ ...one, path: files.named(one.path) })).join("\n\n");
     const shown = beginning(text, charactersMax);
-    const left = cut || shown !== text ? "\n[There is more: look with a narrower pattern or in fewer files]" : "";
-    return { result: shown + left, verbatim: true };
+    const left = isCut || shown !== text ? "\n[There is more: look with a narrower pattern or in fewer files]" : "";
+    return { result: shown + left, isVerbatim: true };
   },
 });
 
 /** As `grep` writes it: a colon behind the number of a line that fits, a hyphen behind others, `--` where lines leap. */
 const show = ({ path, lines }: Found): string => {
   const shown = lines.flatMap(({ number, text, matches }, index) => {
-    const leap = index > 0 && lines[index - 1]?.number !== number - 1;
+    const isLeap = index > 0 && lines[index - 1]?.number !== number - 1;
     const line = `${number}${matches ? ":" : "-"} ${beginning(text, lineMax)}${text.length > lineMax ? "…" : ""}`;
-    return leap ? ["--", line] : [line];
+    return isLeap ? ["--", line] : [line];
   });
   return [path, ...shown].join("\n");
 };

@@ -8,13 +8,13 @@ export const tool = defineTool({
   aliases: ["dir_create"],
   examples: ["drafts"],
   topic: "files",
-  description: "Makes a folder. Writing a file makes the folders on its way by itself.",
+  description: "Makes an empty folder.",
   wording: "Make the folder {path}",
   kind: "create",
   sendsTo: ({ path }, { files }) => files.placeElsewhere(path),
-  repeatable: true,
+  isRepeatable: true,
   paths: ["path"],
-  pathLast: true,
+  isPathLast: true,
   input: z.object({ path: z.string().min(1).meta({ help: "The folder: drafts in this room, or share:/path" }) }),
   async run({ path }, { files }) {
     return { result: `${files.named(await files.makeFolder(path))} is there.` };

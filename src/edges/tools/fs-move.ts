@@ -17,9 +17,9 @@ export const tool = defineTool({
   check: ({ glob, target }, { files }) => requireMovable(files, glob, target),
   sendsTo: ({ target }, { files }) => files.placeElsewhere(target),
   carries: ({ glob }) => glob,
-  repeatable: true,
+  isRepeatable: true,
   paths: ["glob", "target"],
-  pathLast: true,
+  isPathLast: true,
   input: z.object({
     glob: z.string().min(1).meta({
       description: "Path or pattern",
@@ -34,6 +34,6 @@ export const tool = defineTool({
     const moved = await move(files, glob, target);
     const lines = moved.slice(0, shownMax).map(({ from, to }) => `${files.named(from)} → ${files.named(to)}`);
     const more = moved.length - shownMax;
-    return { result: [...lines, ...(more > 0 ? [`[${more} more]`] : [])].join("\n"), verbatim: true };
+    return { result: [...lines, ...(more > 0 ? [`[${more} more]`] : [])].join("\n"), isVerbatim: true };
   },
 });

@@ -10,27 +10,17 @@ export const tool = defineTool({
   command: "open",
   examples: ["--line 120 report.md"],
   topic: "files",
-  description: "Opens a text file in a window that shows a part of it, always as it is now.",
+  description: "Opens a text file in a window, always as it is now.",
   help: "Opens a text file in a window on the agent's desk. The agent sees a part of it for some turns, always as the file is now.",
   wording: "Open {path}",
   kind: "read",
-  beside: false,
-  repeatable: true,
+  runsBeside: false,
+  isRepeatable: true,
   paths: ["path"],
-  pathLast: true,
+  isPathLast: true,
   input: z.object({
-    line: z
-      .int32()
-      .min(1)
-      .optional()
-      .meta({ description: "Line at which it begins", help: "The line at which the window begins" }),
-    title: z
-      .string()
-      .trim()
-      .min(1)
-      .max(200)
-      .optional()
-      .meta({ description: "Its title", help: "The title of the window" }),
+    line: z.int32().min(1).optional().meta({ help: "The line at which the window begins" }),
+    title: z.string().trim().min(1).max(200).optional().meta({ help: "The title of the window" }),
     path: z.string().min(1).meta({ help: "The file: notes.md in this room, or share:/path" }),
   }),
   async run({ path, line, title }, { by, files, windows }) {

@@ -14,9 +14,9 @@ export const tool = defineTool({
   help: "Shows what is known of a file: type, size, owner, version, dates, and the versions that can be restored.",
   wording: "Look at what is known of {path}",
   kind: "read",
-  repeatable: true,
+  isRepeatable: true,
   paths: ["path"],
-  pathLast: true,
+  isPathLast: true,
   input: z.object({
     path: z.string().min(1).meta({ help: "The file or folder: notes.md in this room, or share:/path" }),
   }),
@@ -26,7 +26,7 @@ export const tool = defineTool({
       files.named(stat),
       `type: ${stat.contentType}`,
       ...(stat.version > 0 ? [`size: ${sizeText(stat.size)}`, `owner: ${stat.owner}`, `version: ${stat.version}`] : []),
-      ...(stat.tainted ? ["tainted: it holds what people wrote whom nobody here answers for"] : []),
+      ...(stat.isTainted ? ["tainted: it holds what people wrote whom nobody here answers for"] : []),
       `created: ${eventTime(stat.createdAt)}`,
       `updated: ${eventTime(stat.updatedAt)}`,
       ...stat.versions.map(
@@ -34,6 +34,6 @@ export const tool = defineTool({
           `kept version ${old.version}: ${sizeText(old.size)}, written ${eventTime(old.writtenAt)}, replaced ${eventTime(old.endedAt)}`,
       ),
     ];
-    return { result: lines.join("\n"), verbatim: true };
+    return { result: lines.join("\n"), isVerbatim: true };
   },
 });

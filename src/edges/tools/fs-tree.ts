@@ -14,12 +14,12 @@ export const tool = defineTool({
   description: "Shows the files below a folder as a tree, with their types and sizes.",
   wording: ({ path }) => (path === undefined ? "List the files here" : "List the files in {path}"),
   kind: "read",
-  repeatable: true,
+  isRepeatable: true,
   paths: ["path"],
-  pathLast: true,
+  isPathLast: true,
   positional: ["path"],
   input: z.object({
-    depth: z.int().min(1).max(20).default(3).describe("Levels to open"),
+    depth: z.int().min(1).max(20).default(3).meta({ help: "Levels to open" }),
     path: z
       .string()
       .min(1)
@@ -33,6 +33,6 @@ export const tool = defineTool({
     const folder = path === undefined ? folderHere(agent.name, roomId) : parsePath(path);
     const tree = treeOf(await files.list(formatPath(folder)), folder.path, depth, linesMax);
     const name = files.named(folder);
-    return { result: `${name === "." ? "" : `${name}\n`}${tree === "" ? "[nothing here]" : tree}`, verbatim: true };
+    return { result: `${name === "." ? "" : `${name}\n`}${tree === "" ? "[nothing here]" : tree}`, isVerbatim: true };
   },
 });

@@ -11,12 +11,12 @@ export const tool = defineTool({
   set: "core",
   examples: ["17"],
   topic: "approvals",
-  description: "Shows one of your operations again, with its whole result: the log keeps old results in brief.",
+  description: "Shows one of your operations again, with its whole result.",
   help: "Shows an operation of the agent, as the agent is shown it: `!operation` tells more.",
   kind: "read",
-  own: true,
-  repeatable: true,
-  input: z.object({ number: operationNumber.meta({ description: "Its number" }) }),
+  isOwn: true,
+  isRepeatable: true,
+  input: z.object({ number: operationNumber.meta({ help: "Its number" }) }),
   async run({ number }, { agent, operations, roomId }) {
     const operation = await operations.shown(seatOf(agent, roomId), number);
     if (!operation)
@@ -24,7 +24,7 @@ export const tool = defineTool({
         `There is no operation ${number} of yours, or not everybody here may read what it was made from.`,
       );
     const { roomId: madeIn, sources, taint } = operation;
-    return { result: textOf(operation), verbatim: true, sources: [madeIn, ...sources], taint };
+    return { result: textOf(operation), isVerbatim: true, sources: [madeIn, ...sources], taint };
   },
 });
 

@@ -14,24 +14,25 @@ export const tool = defineTool({
   set: "core",
   examples: ["17 👍"],
   topic: "speaking",
-  description: "Answers to a message with a single sign, such as 👍, which people see below it.",
+  description: "Answers a message with a single sign, such as 👍.",
   help: "Has the agent react to a message with an emoji, such as 👍.",
   wording: ({ roomId }) => (roomId === undefined ? "React with {key}" : "React with {key} in {roomId}"),
   kind: "create",
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,
-  repeatable: true,
-  immediate: true,
+  isLogged: false,
+  isRepeatable: true,
+  isImmediate: true,
   input: z.object({
     roomId: z
       .string()
       .min(1)
       .meta({
-        description: "Room of the message; default: the conversation's own",
+        description: "Default: the conversation's own",
         help: "The room of the message; without it, this room",
       })
       .optional(),
     eventId: eventName.meta({ description: "id of the message", help: "The message: its number or its id" }),
-    key: z.string().trim().min(1).max(64).describe("One emoji"),
+    key: z.string().trim().min(1).max(64).meta({ help: "One emoji" }),
   }),
   async run({ eventId, key: sign, roomId: named }, context) {
     const { agent, events, key, now } = context;

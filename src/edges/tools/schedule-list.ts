@@ -9,11 +9,11 @@ export const tool = defineTool({
   set: "core",
   command: "schedule list",
   topic: "schedule",
-  description: "Lists what is scheduled in this conversation, and in others that everybody here may read.",
+  description: "Lists what is scheduled here and in other rooms.",
   help: "Lists what is scheduled in this room, and in others that everybody here may read.",
   kind: "read",
-  own: true,
-  repeatable: true,
+  isOwn: true,
+  isRepeatable: true,
   input: z.object({}),
   async run(_, { agent, roomId, schedules }) {
     const all = await schedules.list(seatOf(agent, roomId));

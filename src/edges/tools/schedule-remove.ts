@@ -10,12 +10,12 @@ export const tool = defineTool({
   command: "schedule remove",
   examples: ["3"],
   topic: "schedule",
-  description: "Removes what is scheduled: you are not woken by it any more.",
+  description: "Removes what is scheduled.",
   help: "Removes a schedule: it does not wake the agent any more.",
   kind: "delete",
-  own: true,
-  repeatable: true,
-  input: z.object({ id: z.int().min(1).describe("Number of the schedule") }),
+  isOwn: true,
+  isRepeatable: true,
+  input: z.object({ id: z.int().min(1).meta({ help: "Number of the schedule" }) }),
   async run({ id }, { agent, level, requesters, roomId, schedules }) {
     const schedule = (await schedules.list(seatOf(agent, roomId))).find((one) => one.id === id);
     if (!schedule) throw new UserError(`There is no schedule ${id} here.`);

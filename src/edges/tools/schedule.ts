@@ -19,11 +19,11 @@ export const tool = defineTool({
   wording: ({ at, cron }) =>
     cron !== undefined ? "Wake me at the times {cron}" : at !== undefined ? "Wake me at {at}" : "Wake me",
   kind: "create",
-  repeatable: true,
+  isRepeatable: true,
   input: z.object({
     cron: z.string().describe("Again and again: minute, hour, day of month, month, day of week").optional(),
     at: z.string().describe("Once, such as 2026-12-24T18:00").optional(),
-    text: z.string().trim().min(1).max(4_000).describe("What the agent is told then"),
+    text: z.string().trim().min(1).max(4_000).meta({ help: "What the agent is told then" }),
   }),
   async run(input, context) {
     const { agent, by, chain, key, now, onBehalfOf, roomId, schedules, sources, taint } = context;

@@ -12,13 +12,13 @@ export const tool = defineTool({
   command: "send",
   examples: ["plan.png The new plan"],
   topic: "speaking",
-  description: "Sends a file into a room, where people see or hear it.",
+  description: "Sends a file into a room.",
   help: "Has the agent send one of its files into a room: an image, audio, a video, or any other file.",
   wording: ({ roomId }) => (roomId === undefined ? "Send {path}" : "Send {path} to {roomId}"),
   kind: "create",
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,
   carries: ({ path }) => path,
-  repeatable: true,
+  isRepeatable: true,
   paths: ["path"],
   positional: ["caption"],
   input: z.object({
@@ -36,7 +36,7 @@ export const tool = defineTool({
       .trim()
       .min(1)
       .meta({
-        description: "What to say about it; of an image, what is seen",
+        description: "What is said or seen",
         help: "A text about it; for an image, what can be seen",
       })
       .optional(),

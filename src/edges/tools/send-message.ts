@@ -17,8 +17,9 @@ export const tool = defineTool({
   wording: ({ roomId }) => (roomId === undefined ? "Say {content}" : "Say {content} in {roomId}"),
   kind: "create",
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,
-  repeatable: true,
-  immediate: true,
+  isLogged: false,
+  isRepeatable: true,
+  isImmediate: true,
   input: z.object({
     roomId: z
       .string()
@@ -29,7 +30,7 @@ export const tool = defineTool({
       })
       .optional(),
     threadId: eventName.optional().meta({
-      description: "id of the message at the start of the thread; default: the thread in which this is asked",
+      description: "id of the thread's first message; default: where this is asked",
       help: "The message at the start of the thread, by its number or its id; without it, the thread of the command",
     }),
     replyTo: eventName.optional().meta({
@@ -37,7 +38,7 @@ export const tool = defineTool({
       help: "The message that this answers, by its number or its id",
     }),
     final: z.boolean().describe("true: nothing is left to do, the turn ends").optional(),
-    content: z.string().trim().min(1).describe("What to say"),
+    content: z.string().trim().min(1).meta({ help: "What to say" }),
   }),
   async run({ content, final, replyTo, roomId: named, threadId }, context) {
     const { agent, events, key, rooms } = context;

@@ -11,7 +11,7 @@ export const tool = defineTool({
   help: "Sets how long the agent does nothing before it wakes by itself. It holds until the bridge starts again.",
   wording: "Let me wake by myself after {wakeUpTimerSeconds} seconds",
   kind: "update",
-  repeatable: true,
+  isRepeatable: true,
   input: z.object({
     wakeUpTimerSeconds: z
       .int()

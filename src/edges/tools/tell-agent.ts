@@ -31,8 +31,8 @@ export const tool = defineTool({
     const here = context.roomId === HOME ? [context.agent.owner] : await context.rooms.humans(context.roomId);
     return !here.includes(owner);
   },
-  repeatable: true,
-  immediate: true,
+  isRepeatable: true,
+  isImmediate: true,
   input: z.object({
     agent: z
       .string()
@@ -40,7 +40,6 @@ export const tool = defineTool({
       .min(1)
       .meta({ description: "Name, or full user id", help: "The other agent: its name, or its full user id" }),
     text: z.string().trim().min(1).max(16_000).meta({
-      description: "With all that it has to know",
       help: "The message, with everything that the other agent has to know",
     }),
   }),

@@ -12,12 +12,12 @@ export const tool = defineTool({
   description: "Adds a todo: one step of what this conversation has set out to do. It begins undone.",
   help: "Adds a todo: one thing that the agent is to do in this room.",
   kind: "create",
-  own: true,
-  repeatable: true,
+  isOwn: true,
+  isRepeatable: true,
   input: z.object({ name: todoName().describe("What is to be done") }),
   async run({ name }, context) {
     const made = await context.todos.add(seatOf(context.agent, context.roomId), [name], context);
     if (made.length === 0) throw tooManyTodos();
-    return { result: todoLines(made), verbatim: true };
+    return { result: todoLines(made), isVerbatim: true };
   },
 });

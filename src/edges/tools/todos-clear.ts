@@ -10,8 +10,8 @@ export const tool = defineTool({
   description: "Removes all todos of this conversation.",
   help: "Removes all todos of this room.",
   kind: "delete",
-  own: true,
-  repeatable: true,
+  isOwn: true,
+  isRepeatable: true,
   input: z.object({}),
   async run(_, { agent, key, roomId, todos }) {
     const count = await todos.clear(seatOf(agent, roomId), key);

@@ -11,12 +11,12 @@ export const tool = defineTool({
   topic: "todo",
   description: "Marks a todo as done.",
   kind: "update",
-  own: true,
-  repeatable: true,
+  isOwn: true,
+  isRepeatable: true,
   input: z.object({ id: todoNumber() }),
   async run({ id }, { agent, roomId, todos }) {
     const todo = await todos.finish(seatOf(agent, roomId), id);
     if (!todo) throw noSuchTodo(id);
-    return { result: todoLines([todo]), verbatim: true, ...originsOf([todo]) };
+    return { result: todoLines([todo]), isVerbatim: true, ...originsOf([todo]) };
   },
 });

@@ -18,8 +18,8 @@ export const tool = defineTool({
   description: "Tells all of a todo: what was done for it, with the results, and which messages were sent.",
   help: "Shows everything about a todo: what was done for it, with the results, and which messages were sent.",
   kind: "read",
-  own: true,
-  repeatable: true,
+  isOwn: true,
+  isRepeatable: true,
   input: z.object({ id: todoNumber() }),
   async run({ id }, { agent, by, roomId, todos }) {
     const todo = await todos.record(seatOf(agent, roomId), id);
@@ -37,7 +37,7 @@ const headOf = (todo: TodoRecord): string =>
     todoLines([todo]),
     `made: ${eventTime(todo.createdAt)}`,
     ...(todo.doneAt ? [`done: ${eventTime(todo.doneAt)}`] : []),
-    ...(todo.removed ? ["It was removed."] : []),
+    ...(todo.isRemoved ? ["It was removed."] : []),
   ].join("\n");
 
 /** Result of the call, or its beginning. */

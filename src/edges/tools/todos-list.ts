@@ -12,11 +12,11 @@ export const tool = defineTool({
   description: "Lists what this conversation has set out to do.",
   help: "Lists the todos of this room: what the agent has set out to do.",
   kind: "read",
-  own: true,
-  repeatable: true,
+  isOwn: true,
+  isRepeatable: true,
   input: z.object({}),
   async run(_, { agent, roomId, todos }) {
     const all = await todos.list(seatOf(agent, roomId));
-    return { result: all.length === 0 ? "There are no todos." : todoLines(all), verbatim: true, ...originsOf(all) };
+    return { result: all.length === 0 ? "There are no todos." : todoLines(all), isVerbatim: true, ...originsOf(all) };
   },
 });

@@ -12,12 +12,12 @@ export const tool = defineTool({
   description: "Removes a todo that is not to be done any more, or that is done and need not be seen.",
   help: "Removes a todo that is done, or that is not to be done any more.",
   kind: "delete",
-  own: true,
-  repeatable: true,
+  isOwn: true,
+  isRepeatable: true,
   input: z.object({ id: todoNumber() }),
   async run({ id }, { agent, roomId, todos }) {
     const todo = await todos.remove(seatOf(agent, roomId), id);
     if (!todo) throw noSuchTodo(id);
-    return { result: `Removed: ${todo.number} ${todo.name}`, verbatim: true, ...originsOf([todo]) };
+    return { result: `Removed: ${todo.number} ${todo.name}`, isVerbatim: true, ...originsOf([todo]) };
   },
 });

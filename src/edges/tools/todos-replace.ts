@@ -12,11 +12,11 @@ export const tool = defineTool({
   description: "Puts new todos, all undone, in the place of all that there are.",
   help: "Replaces all todos of this room by new ones.",
   kind: "update",
-  own: true,
-  repeatable: true,
+  isOwn: true,
+  isRepeatable: true,
   input: z.object({ todos: todoNames().describe("What is to be done, one after the other") }),
   async run({ todos: names }, context) {
     const made = await context.todos.replace(seatOf(context.agent, context.roomId), names, context);
-    return { result: todoLines(made), verbatim: true };
+    return { result: todoLines(made), isVerbatim: true };
   },
 });

@@ -9,15 +9,15 @@ export const tool = defineTool({
   examples: ["file_3 scroll 20", "search_4 query What does it say about the deadline?"],
   topic: "files",
   description:
-    "Moves or changes a window. scroll: by `argument` lines, below 0 up; without it to the next page. goto: a line, or end. resize: to so many lines. maximize: all that fits. minimize: its name only. pin: it stays open. query: another model answers the question about the whole content.",
+    "Moves or changes a window. scroll: by `argument` lines, below 0 up; without it to the next page. goto: a line, or end. resize: to so many lines. maximize: all that fits. minimize: its name only. query: another model answers about the whole content.",
   help: "Moves or changes a window on the agent's desk: scroll (by lines; without a number to the next page), goto (a line, or end), resize (to a number of lines), maximize (all of it, as far as it fits), minimize (its name only), restore (its former size), pin (it stays open), unpin, refresh (reads it again), query (another model answers a question about the whole content), close.",
   kind: "read",
-  beside: false,
-  own: true,
-  repeatable: true,
+  runsBeside: false,
+  isOwn: true,
+  isRepeatable: true,
   input: z.object({
     windowId: z.string().min(1).meta({ description: "Such as file_3", help: "The window's name, such as file_3" }),
-    action: z.enum(windowActions).describe("What to do"),
+    action: z.enum(windowActions).meta({ help: "What to do" }),
     argument: z
       // Some models write a line as a number.
       .preprocess((value) => (typeof value === "number" ? String(value) : value), z.string().trim().max(4_000))

@@ -1,12 +1,13 @@
 import { fence } from "../../adapters/matrix/markdown.ts";
 import { threadPlaceOf } from "../../adapters/matrix/relation.ts";
 import { UserError } from "../../base/lib/errors.ts";
-import { digest } from "../../base/lib/ids.ts";
+import { digest, type RoomId } from "../../base/lib/ids.ts";
 import { render } from "../../base/lmml/render.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { helpFor } from "../operations/command-line.ts";
 import { type Ended, ending, type OperationRequest, toRefused, unknown } from "../operations/operation.ts";
-import { carryOut, decide, type Ledger, parseLine, type Recorded, record } from "../operations/protocol.ts";
+import type { Origin } from "../operations/origin.ts";
+import { carryOut, decide, type Ledger, parseLine, type Recorded, record, resume } from "../operations/protocol.ts";
 import type { AnyTool, ToolOutcome } from "../operations/tool.ts";
 import { toolContext } from "../operations/tool-context.ts";
 import { interruptionText, Stopped } from "../turn/interruption.ts";
@@ -18,10 +19,19 @@ export async function runTool(agent: Agent, tool: AnyTool, line: string, context
   const { event, prefix, underWay } = context;
   const parsed = parseLine({ agent, roomId: event.roomId }, tool, line);
   if (parsed.state === "invalid") throw new UserError(`${parsed.mistake}\n\n${helpFor(tool, prefix)}`);
-  const command = { requester: event.sender, repeatable: tool.repeatable };
+  const command = { requester: event.sender, goesOn: tool.isRepeatable || tool.mayResume === true };
   return underWay.run({ agent: agent.name, roomId: event.roomId }, command, async (signal) => {
     const audience = await context.history.audience(event.roomId, agent.owner);
-    const { ended, record: operation } = await operate(agent, parsed.request, context, signal);
+    const hearing = (sources: readonly RoomId[]) => ({
+      here: event.roomId,
+      audience,
+      sources: [event.roomId, ...sources],
+      owner: agent.owner,
+    });
+    const { ended, record: operation } = await operate(agent, parsed.request, context, {
+      signal,
+      showProgress: (text, sources) => context.progress?.show(text, hearing(sources)),
+    });
     const { outcome, error } = ended;
     const sources = [event.roomId, ...(outcome.sources ?? [])];
     return {
@@ -30,7 +40,7 @@ export async function runTool(agent: Agent, tool: AnyTool, line: string, context
       taint: outcome.taint ?? [],
       outbox: outcome.outbox ?? [],
       wakes: outcome.wakes ?? [],
-      operation: { ...operation, agent: agent.name, sources, audience },
+      operation: { ...operation, agent: agent.name, sources, audience, kept: outcome.kept },
     };
   });
 }
@@ -40,12 +50,10 @@ async function operate(
   agent: Agent,
   request: OperationRequest,
   context: CommandContext,
-  signal: AbortSignal,
+  run: Pick<Origin, "signal" | "showProgress">,
 ): Promise<Recorded> {
   const { event, message, operations } = context;
   const key = digest("command", event.eventId);
-  // It was under way when its process died.
-  if (!request.tool.repeatable && (await operations.isKnown(key))) return record({ key }, unknown);
   const origin = {
     agent,
     roomId: event.roomId,
@@ -57,8 +65,17 @@ async function operate(
     sources: [event.roomId],
     taint: [],
     todo: request.todo,
-    signal,
+    ...run,
   };
+  // It was under way when its process died.
+  const known = request.tool.isRepeatable ? undefined : await operations.withKey(key);
+  if (known && !(request.tool.mayResume && known.state === "running")) return record({ key }, unknown);
+  if (known) {
+    // A message of the process before may show how far it was: the answer takes its place.
+    run.showProgress?.(() => "", []);
+    const ledger = { ...ledgerOf(agent, context), begin: async () => true };
+    return carryOut(resume(request, await toolContext(context, origin), known), ledger);
+  }
   return carryOut(await decide(request, await toolContext(context, origin)), ledgerOf(agent, context));
 }
 
@@ -79,7 +96,7 @@ function failureOf({ state, outcome }: Ended, error: string): string {
   return state === "refused" ? `Not done: ${ending(error)}` : textOf(outcome, false);
 }
 
-function textOf({ result, verbatim }: ToolOutcome, spoken: boolean): string {
-  if (typeof result !== "string") return spoken ? "" : fence(render(result), "xml");
-  return verbatim ? fence(result) : result;
+function textOf({ result, isVerbatim }: ToolOutcome, isSpoken: boolean): string {
+  if (typeof result !== "string") return isSpoken ? "" : fence(render(result), "xml");
+  return isVerbatim ? fence(result) : result;
 }

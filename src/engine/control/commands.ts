@@ -8,7 +8,8 @@ import { nearest, shortenTyped } from "../../base/lib/nearest.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { includesLevel, requireLevel } from "../../domain/rights/permissions.ts";
 import { markTaint } from "../../domain/rights/trust.ts";
-import { utter } from "../../domain/speech/utter.ts";
+import { utterInstead } from "../../domain/speech/progress.ts";
+import type { Utterance } from "../../domain/speech/utter.ts";
 import type { Effects } from "../../domain/tables/effects.ts";
 import type { StoredEvent } from "../../domain/tables/events.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
@@ -75,22 +76,35 @@ export class Commands {
     if (!this.isOne(body)) return undefined;
     const level = await rights.of(given.event.sender);
     if (!includesLevel(level, "chat")) return undefined;
+    const asked = this.#placeOf(given, true);
+    const progress = asked && this.#services.openProgress({ ...asked, key: digest("progress", given.event.eventId) });
     let answer: Answer;
     try {
       if (given.event.editedAt !== null) throw new UserError(edited);
       if (isEmpty(body, prefix)) throw new UserError(`Write a command behind ${prefix}: \`${prefix}help\` lists them.`);
       const { agents, line } = whoIsMeant(given.agentsHere, body.slice(prefix.length).trim());
-      const context = { ...this.#services, ...given, level, agents, commands: this.#commands };
+      const context = { ...this.#services, ...given, level, agents, progress, commands: this.#commands };
       answer = await this.#answer(context, line);
     } catch (error) {
-      if (!(error instanceof UserError || error instanceof HomeserverError)) throw error;
+      if (!(error instanceof UserError || error instanceof HomeserverError)) {
+        void progress?.end().catch(() => {});
+        throw error;
+      }
       answer = { text: showMistake(error.message) };
     }
-    const quotes = await this.#services.events.isFollowed(given.event);
-    const said = answer.text === "" ? [] : markTaint(this.#say(given, answer.text, quotes), answer.taint ?? []);
+    const instead = await progress?.end();
+    const place = this.#placeOf(given, await this.#services.events.isFollowed(given.event));
+    const say = (text: string) => (place ? this.#say(given, { ...place, text }, instead) : []);
+    const said = answer.text === "" ? [] : markTaint(say(answer.text), answer.taint ?? []);
     const { operation, outbox = [], wakes = [] } = answer;
-    const unsaid = operation ? this.#say(given, somebodyCame, quotes) : [];
-    return { outbox: [...outbox, ...said], unsaid, wakes, ...(operation && { operation }) };
+    const unsaid = operation ? say(somebodyCame) : [];
+    // A tool that asks people something, beside its answer, asks below it.
+    return {
+      outbox: operation ? [...said, ...outbox] : [...outbox, ...said],
+      unsaid,
+      wakes,
+      ...(operation && { operation }),
+    };
   };
 
   async #answer(context: CommandContext, line: string): Promise<Answer> {
@@ -157,19 +171,26 @@ export class Commands {
     return `There is no command \`${prefix}${shortenTyped(typed)}\`.${hint} Commands: ${list}. \`${prefix}help\` explains them.`;
   }
 
-  /** @param quotes the command does not stand right above */
-  #say({ event, message, room, agentsHere }: Given, text: string, quotes: boolean): OutboxDraft[] {
-    const sender = room.botJoined ? this.#services.client.botUserId : agentsHere[0]?.userId;
-    if (sender === undefined) return [];
-    const drafts = utter({
+  /**
+   * Where the command is answered, and by whom; undefined where nobody can.
+   * @param quotes the command does not stand right above
+   */
+  #placeOf({ event, message, room, agentsHere }: Given, quotes: boolean): Omit<Utterance, "text"> | undefined {
+    const sender = room.hasBotJoined ? this.#services.client.botUserId : agentsHere[0]?.userId;
+    if (sender === undefined) return undefined;
+    return {
       sender,
       roomId: event.roomId,
-      text,
       thread: threadPlaceOf(message.threadId, event.eventId),
       replyTo: quotes && message.threadId === undefined ? event.eventId : undefined,
-      notice: true,
+      isNotice: true,
       key: digest("command answer", event.eventId),
-    });
+    };
+  }
+
+  /** @param instead key of the message whose place the answer takes */
+  #say({ event }: Given, utterance: Utterance, instead: string | undefined): OutboxDraft[] {
+    const drafts = utterInstead(utterance, instead);
     return drafts.map((draft) => ({ ...draft, content: { ...(draft.content as object), ...answers(event) } }));
   }
 }

@@ -90,8 +90,8 @@ export class ControlRoom {
 
   /** An admin says something where no agent listens. */
   async onMessage({ roomId, by }: Approach): Promise<OutboxDraft[]> {
-    const admin = includesLevel(await this.#parts.rights.of(by), "admin");
-    return admin ? this.#explain(roomId, by) : [];
+    const isAdmin = includesLevel(await this.#parts.rights.of(by), "admin");
+    return isAdmin ? this.#explain(roomId, by) : [];
   }
 
   /** Somebody invites an agent that does not exist: who may create it is asked to. */
@@ -159,7 +159,7 @@ export class ControlRoom {
       this.#parts.onOutbox([roomId]);
       return roomId;
     } catch (error) {
-      if (!(error instanceof HomeserverError && error.final)) throw error;
+      if (!(error instanceof HomeserverError && error.isFinal)) throw error;
       log.warn(`the control room: ${messageOf(error)}`);
       return rooms.controlRoom();
     }
@@ -174,6 +174,6 @@ export class ControlRoom {
   }
 
   #say(roomId: RoomId, text: string, key: string): OutboxDraft[] {
-    return utter({ sender: this.#parts.client.botUserId, roomId, text, notice: true, key });
+    return utter({ sender: this.#parts.client.botUserId, roomId, text, isNotice: true, key });
   }
 }

@@ -3,7 +3,14 @@ import type { MatrixClient } from "../../adapters/matrix/client.ts";
 import type { Message } from "../../adapters/matrix/message.ts";
 import type { UserId } from "../../base/lib/ids.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
+import type { Embeddings } from "../../domain/memory/embeddings.ts";
+import type { Forgetting } from "../../domain/memory/forget.ts";
+import type { MemoryTransfer } from "../../domain/memory/transfer.ts";
 import type { Level } from "../../domain/rights/permissions.ts";
+import type { CommandJournal } from "../../domain/sandboxes/command-journal.ts";
+import type { Sandboxes } from "../../domain/sandboxes/sandboxes.ts";
+import type { Progress } from "../../domain/speech/progress.ts";
+import type { Utterance } from "../../domain/speech/utter.ts";
 import type { Audit } from "../../domain/tables/audit.ts";
 import type { DeviceListing } from "../../domain/tables/crypto-machines.ts";
 import type { Effects, WakeDraft } from "../../domain/tables/effects.ts";
@@ -11,6 +18,7 @@ import type { Events, StoredEvent } from "../../domain/tables/events.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Overview } from "../../domain/tables/overview.ts";
 import type { RoomContext } from "../../domain/tables/room-context.ts";
+import type { SilenceTable } from "../../domain/tables/silences.ts";
 import type { Approvals } from "../operations/approvals.ts";
 import type { Commandable } from "../operations/command-line.ts";
 import type { AnyTool } from "../operations/tool.ts";
@@ -24,7 +32,9 @@ export interface CommandServices extends Mind {
   readonly prefix: string;
   readonly serverName: string;
   readonly client: MatrixClient;
-  readonly events: Pick<Events, "isFollowed">;
+  readonly events: Pick<Events, "find" | "isFollowed">;
+  readonly forgetting: Forgetting;
+  readonly transfer: MemoryTransfer;
   readonly runner: TurnRunner;
   readonly audit: Audit;
   readonly approvals: Approvals;
@@ -39,6 +49,12 @@ export interface CommandServices extends Mind {
   /** Reads what all agents are doing now, and what waits to be done. */
   readonly overview: () => Promise<Overview>;
   readonly devices: AgentDevices;
+  readonly silences: SilenceTable;
+  readonly embeddings: Pick<Embeddings, "state">;
+  readonly sandboxes: Sandboxes;
+  readonly sandboxCommands: CommandJournal;
+  /** Begins to show a command's result while it grows. */
+  readonly openProgress: (place: Omit<Utterance, "text">) => Progress;
   /** Begins a sweep of all agents, in every process. */
   readonly sweep: () => void;
 }
@@ -60,6 +76,8 @@ export interface CommandContext extends CommandServices {
   readonly level: Level;
   /** Agents that are meant: the one that was named, or all that are joined here. */
   readonly agents: readonly Agent[];
+  /** Shows what there is of the answer while it grows; undefined where nobody can say anything. */
+  readonly progress: Progress | undefined;
   /** All commands there are, wherever they may be given. */
   readonly commands: readonly AnyCommand[];
 }

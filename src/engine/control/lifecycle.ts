@@ -64,16 +64,16 @@ export class AgentLifecycle {
    * The agent leaves its rooms, and its user is deactivated. What it knew is kept, unless it is erased.
    * @throws HomeserverError when the homeserver cannot be reached; what was done until then is not done again
    */
-  async remove(agent: Agent, by: string, erase: boolean): Promise<void> {
+  async remove(agent: Agent, by: string, erases: boolean): Promise<void> {
     const { client, directory, onErased, rooms } = this.#parts;
     await this.pause(agent.name, by);
     for (const roomId of await rooms.joinedRooms(agent.userId)) {
       await unlessRefused(client.leave({ userId: agent.userId }, roomId, "This agent was deleted."));
     }
-    if (agent.registered) await unlessRefused(client.deactivate(agent.userId, erase));
-    if (erase) await directory.table.erase(agent.name);
+    if (agent.isRegistered) await unlessRefused(client.deactivate(agent.userId, erases));
+    if (erases) await directory.table.erase(agent.name);
     await directory.table.remove(agent.name);
-    if (erase) onErased(agent.userId);
+    if (erases) onErased(agent.userId);
     directory.forget(agent.name);
   }
 }
@@ -83,6 +83,6 @@ async function unlessRefused(request: Promise<void>): Promise<void> {
   try {
     await request;
   } catch (error) {
-    if (!(error instanceof HomeserverError && error.final)) throw error;
+    if (!(error instanceof HomeserverError && error.isFinal)) throw error;
   }
 }

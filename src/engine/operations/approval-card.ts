@@ -52,7 +52,7 @@ export interface CardQuestion {
   /** Room from which the agent asks, if the card is in another. */
   readonly from: string | undefined;
   /** That room is encrypted: the card says nothing of the input, nor of files. */
-  readonly sealed?: boolean;
+  readonly isSealed?: boolean;
   readonly thread: ThreadPlace | undefined;
 }
 
@@ -107,9 +107,9 @@ function restOf({ input, wording }: Pick<CardQuestion, "input" | "wording">): st
 
 /** The card, and the signs below it, as rows of the outbox. The agent's own room is told by it; see `showInput`. */
 export function approvalCard({ key, roomId, sender }: Card, question: CardQuestion): OutboxDraft[] {
-  const { id, wording, subAgent, reason, taint, carried = [], approvers, notified, from, sealed, thread } = question;
+  const { id, wording, subAgent, reason, taint, carried = [], approvers, notified, from, isSealed, thread } = question;
   const isWhole = showInput(question.input) !== undefined;
-  const input = sealed ? undefined : restOf(question);
+  const input = isSealed ? undefined : restOf(question);
   const people = shortened(approvers, approvers.length);
   const unnamed = taint.filter((name) => !reason.includes(name));
   const read = shortened(
@@ -120,7 +120,7 @@ export function approvalCard({ key, roomId, sender }: Card, question: CardQuesti
   const markdown = [
     `**${wording.text}?**`,
     ...(from === undefined ? [] : [`Asked from: ${from}`]),
-    ...(sealed
+    ...(isSealed
       ? [`That room is encrypted: what it is about is not told here. \`!operation ${id}\` shows it there.`]
       : []),
     ...(subAgent === undefined ? [] : [`Asked by the sub-agent ${quote(subAgent)}`]),
@@ -130,7 +130,7 @@ export function approvalCard({ key, roomId, sender }: Card, question: CardQuesti
     ...(isWhole
       ? []
       : [
-          `**The input is too long to be shown, so that this can only be denied.**${sealed ? "" : " It begins and ends so:"}`,
+          `**The input is too long to be shown, so that this can only be denied.**${isSealed ? "" : " It begins and ends so:"}`,
         ]),
     ...(input === undefined || input === "" ? [] : [input]),
     isWhole
@@ -145,9 +145,15 @@ export function approvalCard({ key, roomId, sender }: Card, question: CardQuesti
 }
 
 /** The card says from now on what became of the question. */
-export function outcomeOfCard({ key: about, roomId, sender }: Card, outcome: CardOutcome): OutboxDraft {
-  const key = digest("card", about, outcome.state);
-  const { "org.clevernet.key": _, ...content } = messageContent({ markdown: outcomeText(outcome), notice: true, key });
+export const outcomeOfCard = (card: Card, outcome: CardOutcome): OutboxDraft =>
+  editOfQuestion(card, { key: digest("card", card.key, outcome.state), markdown: outcomeText(outcome) });
+
+/** Edit by which a question says what became of it. */
+export function editOfQuestion(
+  { key: about, roomId, sender }: Pick<OutboxDraft, "key" | "roomId" | "sender">,
+  { key, markdown }: { readonly key: string; readonly markdown: string },
+): OutboxDraft {
+  const { "org.clevernet.key": _, ...content } = messageContent({ markdown, isNotice: true, key });
   return {
     key,
     roomId,

@@ -21,7 +21,7 @@ export interface ApprovalParts {
 
 /** Decision of a person on a question. */
 export interface PersonsDecision {
-  readonly approved: boolean;
+  readonly isApproved: boolean;
   readonly by: UserId;
   /** The room in which the person has said it. */
   readonly roomId: RoomId;
@@ -37,22 +37,22 @@ export class Approvals {
   }
 
   /** Decides once, and lets the turn that waits for it go on. Throws a `UserError` that says why it does not count. */
-  async decide(operation: Operation, { approved, by, roomId, because }: PersonsDecision): Promise<void> {
+  async decide(operation: Operation, { isApproved, by, roomId, because }: PersonsDecision): Promise<void> {
     const { operations, onWoken } = this.#parts;
     await this.#mayDecide(operation, by, roomId);
-    const decision = approved ? "approved" : "denied";
+    const decision = isApproved ? "approved" : "denied";
     // An equal decision of the same person stands: the process may have died before it answered.
-    const repeated = operation.decision === decision && operation.decidedBy === by;
-    if (repeated && (!approved || operation.state === "asked" || operation.state === "running")) return;
+    const isRepeated = operation.decision === decision && operation.decidedBy === by;
+    if (isRepeated && (!isApproved || operation.state === "asked" || operation.state === "running")) return;
     if (isDecided(operation)) throw new UserError(whatBecame(operation));
-    if (operation.overdue) throw new UserError(whatBecame({ ...operation, state: "expired" }));
-    if (approved && showInput(operation.input as Record<string, unknown>) === undefined) {
+    if (operation.isOverdue) throw new UserError(whatBecame({ ...operation, state: "expired" }));
+    if (isApproved && showInput(operation.input as Record<string, unknown>) === undefined) {
       throw new UserError(
         `Operation ${operation.id} can only be denied: its input is too long to be shown, so that nobody has seen all of it.`,
       );
     }
     // An approved operation edits its card when it is done, not now: a client without edits shows each edit as a message.
-    const edit = approved ? [] : tellOutcome(operation, { state: "denied", by, because }, this.#parts);
+    const edit = isApproved ? [] : tellOutcome(operation, { state: "denied", by, because }, this.#parts);
     const woken = await operations.decide(operation.id, decision, { userId: by, because }, edit);
     if (!woken) throw new UserError(whatBecame((await operations.find(operation.id)) ?? operation));
     onWoken([woken]);
@@ -87,15 +87,28 @@ export class Approvals {
 
   /** Somebody has changed a message (`how`): what it asked for, and nobody has decided yet, is not asked for any more. */
   async withdraw(eventId: EventId, how: "edited" | "taken back"): Promise<void> {
-    const { onWoken, operations } = this.#parts;
     const because = `the message that asked for it was ${how}`;
-    for (const operation of await operations.requestChanged(eventId)) {
-      const edit = tellOutcome(operation, { state: "withdrawn", because }, this.#parts);
-      const woken = await operations.decide(operation.id, "withdrawn", { because }, edit);
-      if (!woken) continue;
-      onWoken([woken]);
-      this.#deliver(edit);
-    }
+    for (const operation of await this.#parts.operations.requestChanged(eventId))
+      await this.#withdraw(operation, because);
+  }
+
+  /**
+   * Words in an operation were taken back: it is not asked for any more, unless somebody has decided already.
+   * @param blanked what takes the place of its texts
+   */
+  async withdrawBlanked(id: number, blanked: Partial<Pick<Operation, "summary" | "input">>): Promise<void> {
+    const operation = await this.#parts.operations.find(id);
+    if (operation?.state === "asked" && operation.decision === null)
+      await this.#withdraw({ ...operation, ...blanked }, "words in it were taken back");
+  }
+
+  async #withdraw(operation: Operation, because: string): Promise<void> {
+    const { onWoken, operations } = this.#parts;
+    const edit = tellOutcome(operation, { state: "withdrawn", because }, this.#parts);
+    const woken = await operations.decide(operation.id, "withdrawn", { because }, edit);
+    if (!woken) return;
+    onWoken([woken]);
+    this.#deliver(edit);
   }
 
   /**

@@ -71,7 +71,7 @@ export async function askPeople(
   }
   const place = await placeOf(services, call, asker);
   if (!place) return { refusal: `${because}, and nobody may approve it, neither here nor in a control room` };
-  const { card, approvers, from, sealed, speaks } = place;
+  const { card, approvers, from, isSealed, speaks } = place;
   const now = services.clock.now();
   const where = { agent: agent.name, roomId };
   const tool = services.toolbox.find(call.tool);
@@ -82,17 +82,17 @@ export async function askPeople(
     ...call,
     input: call.input as Record<string, unknown>,
     id,
-    wording: wordingOf({ ...call, ...where }, sealed ? undefined : tool, { isHere: from === undefined, names }),
+    wording: wordingOf({ ...call, ...where }, isSealed ? undefined : tool, { isHere: from === undefined, names }),
     now,
     timeZone: agent.settings.timeZone,
-    reason: sealed ? withoutFiles(because, asker.taint) : here(because),
-    taint: sealed ? [] : asker.taint.map(here),
-    carried: sealed ? [] : (asker.carried ?? []).map((stamp) => ({ ...stamp, path: here(stamp.path) })),
+    reason: isSealed ? withoutFiles(because, asker.taint) : here(because),
+    taint: isSealed ? [] : asker.taint.map(here),
+    carried: isSealed ? [] : (asker.carried ?? []).map((stamp) => ({ ...stamp, path: here(stamp.path) })),
     approvers,
     notified: theirs.length > 0 ? theirs : approvers.slice(0, notifiedMost),
     expiresAt,
     from,
-    sealed,
+    isSealed,
     thread: from === undefined ? asker.thread : undefined,
   };
   const whom = from === undefined ? "by people in this room" : "by those who run this bridge";
@@ -123,7 +123,7 @@ interface CardPlace {
   /** Room from which the agent asks, if the card is in another. */
   readonly from: string | undefined;
   /** That room is encrypted, so that the card may not say what it is about. */
-  readonly sealed: boolean;
+  readonly isSealed: boolean;
   /** There is a room in which the agent can say something. */
   readonly speaks: boolean;
 }
@@ -142,7 +142,7 @@ async function placeOf(
       card: { key: cardKey, roomId, sender: agent.userId },
       approvers: here,
       from: undefined,
-      sealed: false,
+      isSealed: false,
       speaks,
     };
   }
@@ -153,8 +153,8 @@ async function placeOf(
   const name = (await namesOf([roomId], rooms)).get(roomId);
   const room = name === undefined ? quote(roomId) : `${quote(name)} (${quote(roomId)})`;
   const from = `${quote(agent.displayName)} (${agent.userId}), ${roomId === HOME ? "by itself" : `in ${room}`}`;
-  const sealed = await rooms.isEncrypted(roomId);
-  return { card: { key: cardKey, roomId: control, sender: botUserId }, approvers: admins, from, sealed, speaks };
+  const isSealed = await rooms.isEncrypted(roomId);
+  return { card: { key: cardKey, roomId: control, sender: botUserId }, approvers: admins, from, isSealed, speaks };
 }
 
 /** Names of rooms that have one. */
@@ -169,7 +169,7 @@ export async function namesOf(roomIds: readonly string[], rooms: Pick<Rooms, "co
 function tellElsewhere(id: number, { key }: OperationCall, { agent, roomId, thread }: Asker) {
   const text = `Nobody here may approve what I am about to do (operation ${id}): I have asked those who run this bridge.`;
   const sender = agent.userId;
-  return utter({ sender, roomId, text, thread, notice: true, key: digest("asked elsewhere", key) });
+  return utter({ sender, roomId, text, thread, isNotice: true, key: digest("asked elsewhere", key) });
 }
 
 /** The card that was sent for an operation; undefined where nobody was asked. */
@@ -190,9 +190,9 @@ export function tellOutcome(
 ): OutboxDraft[] {
   const card = cardOf(operation, botUserId);
   if (!card) return [];
-  const { cardRoom, cardSealed: sealed, id, roomId, tool } = operation;
-  const wording = wordingOf(operation, sealed ? undefined : toolbox.find(tool), { isHere: cardRoom === roomId });
-  return [outcomeOfCard(card, { id, wording, ...outcome, ...(sealed && { because: undefined }) })];
+  const { cardRoom, isCardSealed: isSealed, id, roomId, tool } = operation;
+  const wording = wordingOf(operation, isSealed ? undefined : toolbox.find(tool), { isHere: cardRoom === roomId });
+  return [outcomeOfCard(card, { id, wording, ...outcome, ...(isSealed && { because: undefined }) })];
 }
 
 /** Makes the one edit of an operation's card when it has ended. A card that was denied says so already. */
@@ -202,7 +202,7 @@ export function cardOutcome(
   services: OutcomeServices,
 ): OutboxDraft[] {
   const { decision, decidedBy: by } = operation;
-  const told = state === "expired" || (state === "refused" && decision !== "approved");
-  if (told || state === "asked" || state === "running") return [];
+  const wasTold = state === "expired" || (state === "refused" && decision !== "approved");
+  if (wasTold || state === "asked" || state === "running") return [];
   return tellOutcome(operation, { state, by, because: error }, services);
 }

@@ -1,5 +1,5 @@
 import { UserError } from "../../base/lib/errors.ts";
-import type { FileSystemParts } from "../../domain/files/file-system.ts";
+import type { FileSystemParts } from "../../domain/files/file-reader.ts";
 import { type Stamp, stampOf } from "../../domain/files/stamp.ts";
 import type { OperationRequest } from "./operation.ts";
 import type { Origin } from "./origin.ts";

@@ -22,9 +22,11 @@ export interface Commandable {
   /** Optional fields that are given by position as well, after the required ones. */
   readonly positional?: readonly string[];
   /** No positional value holds a space, so that named ones may stand behind them as well. */
-  readonly namedLast?: boolean;
+  readonly isNamedLast?: boolean;
   /** The last positional value is a path or a pattern of paths: quotes around it are not part of it. */
-  readonly pathLast?: boolean;
+  readonly isPathLast?: boolean;
+  /** Named values may stand behind the text as well, and quotes around all of it are not part of it. */
+  readonly hasNamedBehind?: boolean;
   /** Examples of what may stand behind the command. */
   readonly examples?: readonly string[];
 }
@@ -75,15 +77,15 @@ export function readCommandLine(form: Commandable, line: string): Record<string,
   const places = positionalFields(form);
   const values: Record<string, unknown> = {};
   let left = line.trim();
-  let ended = false;
+  let hasEnded = false;
   for (;;) {
-    if (!ended) ({ rest: left, ended } = takeNamed(form, left, values));
+    if (!hasEnded) ({ rest: left, hasEnded } = takeNamed(form, left, values));
     const [field, ...behind] = places.filter((place) => !Object.hasOwn(values, place));
     if (field === undefined || left === "") break;
-    const takesRest = behind.length === 0 && !form.namedLast;
+    const takesRest = behind.length === 0 && !form.isNamedLast;
     const word = firstWord(left);
-    const isWhole = form.pathLast && !ended && word.length === left.length;
-    const value = takesRest && !isWhole ? { text: left, length: left.length } : word;
+    const isWhole = (form.isPathLast || form.hasNamedBehind) && !hasEnded && word.length === left.length;
+    const value = !takesRest || isWhole ? word : restOf(form, left, hasEnded);
     values[field] = value.text;
     left = left.slice(value.length).trim();
   }
@@ -98,7 +100,7 @@ export function usageOf(form: Commandable, prefix: string): string {
   const named = Object.keys(fields).filter((field) => !positional.includes(field));
   const flags = named.map((field) => `[--${field}${isSwitch(fields[field]) ? "" : " …"}]`);
   const places = positional.map((field) => (form.positional?.includes(field) ? `[${field}]` : `<${field}>`));
-  const words = form.namedLast ? [...places, ...flags] : [...flags, ...places];
+  const words = form.isNamedLast ? [...places, ...flags] : [...flags, ...places];
   return [`${prefix}${commandOf(form)}`, ...words].join(" ");
 }
 
@@ -146,21 +148,36 @@ const firstWord = (line: string): { text: string; length: number } => {
   return { text: whole, length: whole.length };
 };
 
-/** Moves the named arguments with which the line begins to `values`; `ended`: no more of them may follow. */
+/** The text that the last positional value takes: all of the line, or all before the first named value. */
+function restOf(form: Commandable, line: string, hasEnded: boolean): { text: string; length: number } {
+  if (!form.hasNamedBehind || hasEnded) return { text: line, length: line.length };
+  const names = Object.keys(formOf(form.input).fields);
+  const isName = (word: string) => names.includes(word) || nearest(word, names) !== undefined;
+  const word = firstWord(line);
+  const isQuoted = quoted.test(line);
+  for (const found of line.matchAll(/\s+--([A-Za-z][^\s=]*)(?=[\s=]|$)/g)) {
+    if (!isName(found[1] ?? "") || (isQuoted && found.index < word.length)) continue;
+    const { index: length } = found;
+    return { text: isQuoted && word.length === length ? word.text : line.slice(0, length), length };
+  }
+  return { text: line, length: line.length };
+}
+
+/** Moves the named arguments with which the line begins to `values`; `hasEnded`: no more of them may follow. */
 function takeNamed(
   form: Commandable,
   line: string,
   values: Record<string, unknown>,
-): { readonly rest: string; readonly ended: boolean } {
+): { readonly rest: string; readonly hasEnded: boolean } {
   const { fields } = formOf(form.input);
   const names = Object.keys(fields);
   let rest = line;
   for (;;) {
     const found = /^--(?:([A-Za-z][^\s=]*)(?:\s+|=|$)|(?=\s|$))/.exec(rest);
-    if (!found) return { rest, ended: false };
+    if (!found) return { rest, hasEnded: false };
     const [whole, field] = found;
     rest = rest.slice(whole.length);
-    if (field === undefined) return { rest: rest.trim(), ended: true };
+    if (field === undefined) return { rest: rest.trim(), hasEnded: true };
     if (!names.includes(field)) throw new UserError(unknownName(field, names));
     if (Object.hasOwn(values, field)) throw new UserError(`--${field} is given twice. ${textBehind}`);
     if (isSwitch(fields[field]) && !whole.endsWith("=")) {

@@ -9,7 +9,7 @@ import type { AnyTool, OperationKind, PlaceContext, ToolContext } from "./tool.t
 export interface Call
   extends Pick<
     ToolContext,
-    "agent" | "agents" | "by" | "files" | "level" | "requesters" | "roomId" | "sources" | "taint"
+    "addresses" | "agent" | "agents" | "by" | "files" | "level" | "requesters" | "roomId" | "sources" | "taint"
   > {
   readonly rooms: Pick<Rooms, "humans" | "passage">;
   readonly tool: AnyTool;
@@ -61,7 +61,7 @@ export const modeIn = ({ settings }: Pick<Agent, "settings">, ofRoom: string | n
   return room !== undefined && modes.indexOf(room) < modes.indexOf(settings.mode) ? room : settings.mode;
 };
 
-/** True if an operation of this kind that is not the agent's `own` would be carried out here without asking. */
+/** True if an operation of this kind that is not the agent's `isOwn` would be carried out here without asking. */
 export const isPermitted = async (
   kind: OperationKind,
   { agent, by, level, roomId, rooms }: Pick<ToolContext, "agent" | "by" | "level" | "roomId" | "rooms">,
@@ -89,32 +89,32 @@ export const reachesOutside = async ({
 export async function gate(call: Call): Promise<Verdict> {
   const { agent, by, kind, level, requesters, roomId, rooms, sources, tool } = call;
   const target = await tool.sendsTo?.(call.input, call);
-  const elsewhere = target !== undefined && target !== roomId;
-  const ownAffair = typeof tool.own === "function" ? tool.own(call.input, call) : tool.own === true;
-  const own = (ownAffair || target === roomId) && !elsewhere;
-  const needed: Level = own && by === "model" ? "chat" : levelFor(kind);
+  const isElsewhere = target !== undefined && target !== roomId;
+  const isOwnAffair = typeof tool.isOwn === "function" ? tool.isOwn(call.input, call) : tool.isOwn === true;
+  const isOwn = (isOwnAffair || target === roomId) && !isElsewhere;
+  const needed: Level = isOwn && by === "model" ? "chat" : levelFor(kind);
   const lacksRights = !includesLevel(level, needed);
   const rights = `it needs the right to ${needed}, and those it is done for (${requesters.join(", ")}) have: ${level}`;
   if (lacksRights && by === "person") return refuse(`you need the right to ${needed} for it; you have: ${level}`);
   if (!includesLevel(level, "chat")) return refuse(rights);
-  if (own || (by === "person" && !elsewhere)) return run;
+  if (isOwn || (by === "person" && !isElsewhere)) return run;
 
   const {
     mode: ofRoom,
-    heard,
+    isHeard,
     mayRead,
   } = await rooms.passage(roomId, { place: target ?? roomId, sources, owner: agent.owner });
   const wall = `not everybody who will see it in ${placeName(target)} may read all that was shown here`;
-  if (elsewhere && !heard) return refuse(`nobody is in ${placeName(target)}`);
-  if (by === "person") return elsewhere && !mayRead ? refuse(wall) : run;
+  if (isElsewhere && !isHeard) return refuse(`nobody is in ${placeName(target)}`);
+  if (by === "person") return isElsewhere && !mayRead ? refuse(wall) : run;
   const mode = modeIn(agent, ofRoom);
   // Those for whom it is done may have said it themselves: what they may not do is asked for in any case.
   const taint = call.taint.filter((name) => !requesters.some((requester) => requester === name));
-  const walled = elsewhere && !mayRead;
+  const isWalled = isElsewhere && !mayRead;
   const reasons = [
     ...(lacksRights ? [rights] : []),
     ...(allows(mode, kind) ? [] : [`it would ${kind} something, and the mode here is ${mode}`]),
-    ...(walled ? [wall] : []),
+    ...(isWalled ? [wall] : []),
     ...(taint.length > 0 && (await reachesOutside(call)) ? [`${reaching}: ${someOf(taint)}`] : []),
   ];
   if (reasons.length === 0) return run;
@@ -122,7 +122,7 @@ export async function gate(call: Call): Promise<Verdict> {
     decision: "ask",
     reason: reasons.join("; "),
     lacksRights,
-    ...(walled && { wall: { place: target, text: wall } }),
+    ...(isWalled && { wall: { place: target, text: wall } }),
   };
 }
 

@@ -3,7 +3,7 @@ import { type Conversation, digest } from "../../base/lib/ids.ts";
 import { canonicalJson, isObject } from "../../base/lib/json.ts";
 import { render } from "../../base/lmml/render.ts";
 import { beginning } from "../../base/prompt/measure.ts";
-import { folderHere, fromShare } from "../../domain/files/path.ts";
+import { folderHere, fromShare, inSandbox } from "../../domain/files/path.ts";
 import type { Stamp } from "../../domain/files/stamp.ts";
 import type { OperationCall } from "../../domain/tables/operation-record.ts";
 import { positionalFields } from "./command-line.ts";
@@ -15,20 +15,21 @@ export type OperationRequest = { readonly tool: AnyTool } & Arguments;
 
 /** Writes paths from their share on; see `Tool.paths`. Whatever looks at the input later sees one path for one file. */
 export function completePaths<Input extends Readonly<Record<string, unknown>>>(
-  tool: Pick<AnyTool, "paths">,
+  tool: Pick<AnyTool, "paths" | "pathsIn">,
   input: Input,
   { agent, roomId }: Conversation,
 ): Input {
   const here = folderHere(agent, roomId);
   const whole = (tool.paths ?? []).flatMap((field) => {
     const path = input[field];
-    return typeof path === "string" ? [[field, fromShare(path, here)]] : [];
+    if (typeof path !== "string") return [];
+    return [[field, tool.pathsIn === "sandbox" ? inSandbox(path) : fromShare(path, here)]];
   });
   return { ...input, ...Object.fromEntries(whole) };
 }
 
 /** True if the call may run at once with others of its step. */
-export const mayRunBeside = ({ tool: { beside, kind }, input }: OperationRequest): boolean =>
+export const mayRunBeside = ({ tool: { runsBeside: beside, kind }, input }: OperationRequest): boolean =>
   typeof beside === "function" ? beside(input) : (beside ?? kind === "read");
 
 /** A reason as the end of a sentence. */

@@ -1,5 +1,5 @@
 import type { ThreadPlace } from "../../adapters/matrix/relation.ts";
-import type { RoomId, UserId } from "../../base/lib/ids.ts";
+import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import type { Stamp } from "../../domain/files/stamp.ts";
 import type { ToolContext } from "./tool.ts";
@@ -16,6 +16,8 @@ export interface Origin {
   readonly chain: string;
   readonly by: "model" | "person";
   readonly requesters: readonly UserId[];
+  /** Messages by which it was asked for, as far as they are remembered: memory does not answer them with themselves. */
+  readonly causes?: readonly EventId[];
   /** Person who lends their level, where the requesters lack the one that it needs. */
   readonly approvedBy?: UserId;
   /** See `Actor`. */
@@ -27,6 +29,8 @@ export interface Origin {
   /** Number of the todo that it is done for. */
   readonly todo?: number | undefined;
   readonly signal: AbortSignal;
+  /** As `ToolContext` has it. */
+  readonly showProgress?: ToolContext["showProgress"];
   /** As `ToolContext` has it; without it, the call is a person's. */
   readonly delegate?: ToolContext["delegate"];
 }

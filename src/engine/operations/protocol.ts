@@ -116,6 +116,13 @@ export async function decide(
   return { ...verdict, request, kind, context, row };
 }
 
+/** Decides to go on with an operation that had begun when its process died: nobody is asked again. */
+export const resume = (
+  request: OperationRequest,
+  context: ToolContext,
+  { key, kind }: { readonly key: string; readonly kind: OperationKind },
+): Decided => ({ decision: "run", request, kind, context, row: { key } });
+
 /** Asks the gate, with the kind of operation that the call is. */
 async function examine(
   { tool, input, todo }: OperationRequest,
@@ -176,7 +183,7 @@ interface Begun {
 
 /** Writes that an operation begins. One that may be repeated is written when it has ended, unless people were asked. */
 async function begin({ request, row }: Allowed, ledger: Ledger): Promise<Begun> {
-  if (request.tool.repeatable && row.tool !== undefined) return { state: "begun", row };
+  if (request.tool.isRepeatable && row.tool !== undefined) return { state: "begun", row };
   const isNew = await ledger.begin({ ...row, state: "running" });
   return { state: isNew ? "begun" : "known", row: { key: row.key } };
 }
@@ -197,7 +204,8 @@ async function execute({ request, kind, context }: Allowed, clock: Clock): Promi
   const milliseconds = () => Math.round(clock.monotonic() - started);
   let ended: Ended;
   try {
-    ended = { state: "done", outcome: await unlessAborted(context.signal, () => tool.run(input, context, kind)) };
+    const outcome = await unlessAborted(context.signal, () => tool.run(input, context, kind));
+    ended = { state: outcome.isUnknown ? "unknown" : "done", outcome };
   } catch (thrown) {
     if (!(thrown instanceof UserError)) return { state: "broken", thrown, milliseconds: milliseconds() };
     ended = toRefused(tool, thrown.message, "failed");

@@ -31,8 +31,29 @@ export interface Letter {
   readonly at: Date;
 }
 
+/** Time in which nothing has happened where an agent works. */
+export interface Lull {
+  readonly agent: Agent;
+  /** When it was noticed. */
+  readonly at: Date;
+  /** Things that the agent has left open there; undefined: it has time for itself. */
+  readonly open: OpenEnds | undefined;
+}
+
+/** Things that an agent has left open in a room where nobody says anything. */
+export interface OpenEnds {
+  readonly quietSeconds: number;
+  /** When the agent has asked something, or said that it would do something; null: it did not. */
+  readonly questionAt: Date | null;
+  readonly promiseAt: Date | null;
+  /** Numbers of its open todos. */
+  readonly todos: readonly number[];
+  /** Seconds until it is woken again, if it stays quiet; undefined: it is not. */
+  readonly nextSeconds: number | undefined;
+}
+
 /** Something that an agent should know now: it wakes for it. */
-interface Observation {
+export interface Observation {
   readonly reason: WakeReason;
   /** Element that the agent is shown, where the cause is no event of a room. */
   readonly note?: Element;
@@ -51,4 +72,6 @@ export interface Sensor {
   notice?(scene: Scene): Promise<Observation | undefined>;
   /** Notices a letter of another agent. */
   receive?(letter: Letter): Observation | undefined;
+  /** Notices that nothing has happened for long. */
+  elapse?(lull: Lull): Observation | undefined;
 }

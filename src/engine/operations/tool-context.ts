@@ -2,10 +2,13 @@ import type { Clock } from "../../base/lib/clock.ts";
 import { personaPath } from "../../domain/agents/agent.ts";
 import type { Submodels } from "../../domain/budget/submodel.ts";
 import { WindowDesk, type WindowParts } from "../../domain/desk/windows.ts";
-import { FileSystem, type FileSystemParts } from "../../domain/files/file-system.ts";
+import type { FileSystemParts } from "../../domain/files/file-reader.ts";
+import { FileSystem } from "../../domain/files/file-system.ts";
+import type { Actor } from "../../domain/files/place.ts";
 import { higher, includesLevel, type Level } from "../../domain/rights/permissions.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
 import { findUntrusted, type Trust } from "../../domain/rights/trust.ts";
+import { readerFor } from "./knowing.ts";
 import { deliver, type LetterServices } from "./letter.ts";
 import type { Origin } from "./origin.ts";
 import type { SubAgents } from "./sub-agents.ts";
@@ -15,23 +18,24 @@ import { wakeToDelegate } from "./wake-to-delegate.ts";
 /** Files as those for whom something is done may use them; `level` is what all of them may do. */
 export function filesFor(
   parts: FileSystemParts,
-  origin: Omit<Origin, "thread" | "todo" | "signal" | "chain">,
+  origin: Omit<Origin, "thread" | "todo" | "signal" | "chain"> & Pick<Actor, "sandboxRoom">,
   level: Level,
 ): FileSystem {
-  const { agent, approved, roomId, by, requesters, sources, taint, key } = origin;
+  const { agent, approved, roomId, sandboxRoom, by, requesters, sources, taint, key } = origin;
   const { name, userId, owner, settings } = agent;
   const files = { personaFile: personaPath(agent), scratchPadFile: settings.scratchPadFile };
-  const may = { uses: includesLevel(level, "use"), admin: level === "admin" };
+  const may = { uses: includesLevel(level, "use"), isAdmin: level === "admin" };
   return new FileSystem(
     parts,
     {
       agent: { name, userId, owner, ...files },
       roomId,
+      sandboxRoom,
       by,
       requesters,
       sources,
       approved,
-      tainted: taint.length > 0,
+      isTainted: taint.length > 0,
       ...may,
     },
     key,
@@ -65,11 +69,12 @@ export async function toolContext(services: ToolServices, origin: Origin): Promi
     onBehalfOf,
     now,
     delegate: origin.delegate ?? (({ subAgent }) => wakeToDelegate(subAgents, origin, subAgent, now)),
-    filesIn: (roomId) => filesFor(files, { ...origin, roomId }, level),
+    filesIn: (roomId) => filesFor(files, { ...origin, roomId, sandboxRoom: origin.roomId }, level),
     letter: (to, text) => deliver(services, origin, { to, text, onBehalfOf, at: now }),
     windows: new WindowDesk(windows, {
       ...origin,
       ...own,
+      findPassages: (question) => forTools.knowledge.find(readerFor(origin, level), question),
       untrusted: (names) => findUntrusted(names, origin.agent, services),
     }),
   };

@@ -1,23 +1,31 @@
 import type { z } from "zod";
 import type { ThreadPlace } from "../../adapters/matrix/relation.ts";
 import type { Interpreter } from "../../adapters/sandbox/interpreter.ts";
-import type { RoomId, UserId } from "../../base/lib/ids.ts";
+import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Element } from "../../base/lmml/element.ts";
 import type { Agent, AgentDirectory } from "../../domain/agents/agent.ts";
 import type { ToolSet } from "../../domain/agents/settings.ts";
 import type { Submodel } from "../../domain/budget/submodel.ts";
 import type { WindowDesk } from "../../domain/desk/windows.ts";
 import type { FileSystem } from "../../domain/files/file-system.ts";
+import type { KnowledgeBase } from "../../domain/memory/knowledge-base.ts";
+import type { MemoryRecall } from "../../domain/memory/recall.ts";
 import type { Schedules } from "../../domain/plans/schedules.ts";
 import type { Level } from "../../domain/rights/permissions.ts";
+import type { Browsers } from "../../domain/sandboxes/browsers.ts";
+import type { CommandJournal } from "../../domain/sandboxes/command-journal.ts";
+import type { HostPorts } from "../../domain/sandboxes/host-ports.ts";
+import type { SandboxProvider } from "../../domain/sandboxes/sandbox.ts";
+import type { Sandboxes } from "../../domain/sandboxes/sandboxes.ts";
 import type { WakeDraft } from "../../domain/tables/effects.ts";
 import type { Events } from "../../domain/tables/events.ts";
-import type { Knowledge } from "../../domain/tables/knowledge.ts";
+import type { Memory } from "../../domain/tables/interactions.ts";
 import type { Operations } from "../../domain/tables/operations.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import type { Todos } from "../../domain/tables/todos.ts";
 import type { Uploads } from "../../domain/tables/uploads.ts";
+import type { WebAddresses } from "../../domain/tables/web-addresses.ts";
 import type { Topic } from "./topics.ts";
 
 export const operationKinds = ["read", "create", "update", "delete"] as const;
@@ -25,12 +33,24 @@ export type OperationKind = (typeof operationKinds)[number];
 
 /** Services that every tool is handed as they are; `wireMind` makes them. */
 export interface SharedServices {
+  readonly addresses: Pick<WebAddresses, "isKnown">;
   readonly agents: AgentDirectory;
+  readonly browsers: Pick<Browsers, "shoot">;
   readonly events: Pick<Events, "find" | "findNumbered">;
+  readonly hostPorts: Pick<HostPorts, "open">;
   readonly interpreter: Interpreter;
-  readonly knowledge: Knowledge;
+  readonly knowledge: KnowledgeBase;
+  readonly memory: Pick<MemoryRecall, "recall">;
+  /** The agent's LOG.md of a conversation has so many bytes now. */
+  readonly onLogGrown: (
+    agent: Agent,
+    place: { readonly roomId: RoomId; readonly requesters: readonly UserId[] },
+    bytes: number,
+  ) => void;
   readonly operations: Pick<Operations, "shown">;
   readonly rooms: Rooms;
+  readonly sandboxCommands: Pick<CommandJournal, "run">;
+  readonly sandboxes: SandboxProvider & Pick<Sandboxes, "reset" | "settings">;
   readonly schedules: Pick<Schedules, "find" | "add" | "list" | "remove">;
   readonly todos: Todos;
   /** Files that rows of the outbox of kind `media` carry, under the row's key. */
@@ -51,6 +71,8 @@ export interface ToolContext extends SharedServices {
   readonly by: "model" | "person";
   /** People for whom the agent acts; for a command, the person who gave it. */
   readonly requesters: readonly UserId[];
+  /** See `Origin`. */
+  readonly causes?: readonly EventId[];
   /** Lowest level among them. */
   readonly level: Level;
   /** Person among them with the lowest level: for them work goes on that the call leaves behind, such as a schedule. */
@@ -79,10 +101,12 @@ export interface ToolContext extends SharedServices {
   readonly windows: WindowDesk;
   /** Aborted when the turn is stopped. */
   readonly signal: AbortSignal;
+  /** Shows those who wait for a person's command what there is of its result, as Markdown, and made from which sources. */
+  readonly showProgress?: ((text: () => string, sources: readonly RoomId[]) => void) | undefined;
 }
 
 /** Facts that tell where a call reaches. */
-export interface PlaceContext extends Pick<ToolContext, "agent" | "agents" | "files" | "roomId"> {
+export interface PlaceContext extends Pick<ToolContext, "addresses" | "agent" | "agents" | "files" | "roomId"> {
   readonly rooms: Pick<Rooms, "humans">;
 }
 
@@ -90,11 +114,15 @@ export interface ToolOutcome {
   /** Result for the caller; for people, Markdown. */
   readonly result: Element | string;
   /** True if the result is text from elsewhere: people see it as it is, not as Markdown. */
-  readonly verbatim?: boolean;
+  readonly isVerbatim?: boolean;
   /** Rows that are sent if, and only if, the operation is recorded as done. */
   readonly outbox?: readonly OutboxDraft[];
   /** Wakes of other agents, stored if, and only if, the operation is recorded as done. */
   readonly wakes?: readonly WakeDraft[];
+  /** Memories that are kept if, and only if, the operation is recorded as done. */
+  readonly kept?: readonly Memory[];
+  /** Images that the caller sees with its next step, if its model sees. After a restart it does not see them again. */
+  readonly images?: readonly { readonly label: string; readonly bytes: Buffer }[];
   /** Room in which people see it. */
   readonly speaksIn?: RoomId;
   /** Sources that the result shows the caller, as `may_read` names them. */
@@ -103,6 +131,8 @@ export interface ToolOutcome {
   readonly taint?: readonly string[];
   /** True if the turn ends after this step, without another model call. */
   readonly endsTurn?: boolean;
+  /** True if it is not known what was done: the operation is recorded so, and is not repeated. */
+  readonly isUnknown?: boolean;
 }
 
 /**
@@ -112,6 +142,8 @@ export interface ToolOutcome {
 export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly name: string;
   readonly set: ToolSet;
+  /** Left out for agents that have this set: a tool of it does the same. */
+  readonly isSpareFor?: ToolSet;
   /** The command's words without its prefix, one or two; positional arguments in the order of the input, the last takes the rest. */
   readonly command?: string;
   /** Other words for it; the tool's name is one by itself. */
@@ -121,7 +153,9 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   /** Optional fields that a command gives by position as well, after the required ones. */
   readonly positional?: readonly string[];
   /** Quotes around the last value, a path or a pattern of paths, are not part of it. */
-  readonly pathLast?: boolean;
+  readonly isPathLast?: boolean;
+  /** A command's named values may stand behind its text as well, and quotes around all of that are not part of it. */
+  readonly hasNamedBehind?: boolean;
   /** Explains the tool to the model. */
   readonly description: string;
   /** Explains the command to people, if they need other words than the model. */
@@ -140,10 +174,10 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   /** Throws a `UserError` for a model's call that would fail after an approval, too: nobody is asked. */
   readonly check?: (input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "files">) => Promise<void>;
   /** Touches only the agent's own state, with this input if it depends on that: runs in every mode. */
-  readonly own?: boolean | ((input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "files">) => boolean);
+  readonly isOwn?: boolean | ((input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "files">) => boolean);
   /**
    * Room, or user ('@…'), whose people will see the text that the call sends. In the conversation's own room the call
-   * counts as `own`.
+   * counts as `isOwn`.
    */
   readonly sendsTo?: (
     input: z.output<z.ZodObject<Shape>>,
@@ -160,18 +194,27 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
    * File, folder or pattern whose content it takes elsewhere. An approval counts for that content alone: if it changes,
    * people are asked again.
    */
-  readonly carries?: (input: z.output<z.ZodObject<Shape>>) => string;
+  readonly carries?: (input: z.output<z.ZodObject<Shape>>) => string | undefined;
   /** Fields of the input that are paths, or patterns of them: one without a share is in the room's files. */
   readonly paths?: readonly string[];
+  /** Where those without a share are instead: in the conversation's sandbox, as commands there write them. */
+  readonly pathsIn?: "sandbox";
   /** True if it may run again when its outcome is unknown; otherwise the agent is told that it is unknown. */
-  readonly repeatable: boolean;
+  readonly isRepeatable: boolean;
+  /**
+   * True if `run` goes on with what it has begun under the same key: after a death of the process, and where another takes
+   * over. Nobody is asked again then. Only for a tool that is not repeatable, and sends nothing.
+   */
+  readonly mayResume?: boolean;
   /**
    * True if a call may run side by side with others of its step. Default: true for kind `read`. Must be false if it changes
    * the result of the next call.
    */
-  readonly beside?: boolean | ((input: z.output<z.ZodObject<Shape>>) => boolean);
+  readonly runsBeside?: boolean | ((input: z.output<z.ZodObject<Shape>>) => boolean);
+  /** False if the bridge does not note a model's calls in LOG.md: talk, and tools that write working files. Default: true. */
+  readonly isLogged?: boolean;
   /** True if `run` only reads the database: its outcome holds all changes. */
-  readonly immediate?: boolean;
+  readonly isImmediate?: boolean;
   /** Input, with a description of every field for the model and for people. */
   readonly input: z.ZodObject<Shape>;
   /** Runs the call. Throws a `UserError` for a mistake that the caller can mend. */

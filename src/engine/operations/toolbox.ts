@@ -5,7 +5,7 @@ import { UserError } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
 import { storableJson } from "../../base/lib/storable.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
-import { subAgentSets } from "../../domain/agents/settings.ts";
+import { subAgentSets, type ToolSet } from "../../domain/agents/settings.ts";
 import { readInput, toldForm } from "./arguments.ts";
 import type { AnyTool } from "./tool.ts";
 
@@ -24,14 +24,30 @@ const offersKept = 64;
 export class Toolbox {
   readonly #tools: readonly AnyTool[];
   readonly #offers = new LRUCache<string, Offer>({ max: offersKept });
+  readonly #isUsable: (tool: AnyTool) => boolean;
 
-  constructor(tools: readonly AnyTool[]) {
+  /** @param isUsable false of a tool that can do nothing now: models are not offered it. Called, it says why. */
+  constructor(tools: readonly AnyTool[], isUsable: (tool: AnyTool) => boolean = () => true) {
     this.#tools = tools.toSorted((a, b) => a.name.localeCompare(b.name));
+    this.#isUsable = isUsable;
   }
 
   /** Tools of an agent; with `names`, these tools, as a sub-agent of it has them. */
   of(agent: Agent, names?: readonly string[]): readonly AnyTool[] {
-    return names ? this.withNames(names) : this.#tools.filter((tool) => agent.settings.tools.includes(tool.set));
+    return this.#all(agent, names).filter(this.#isUsable);
+  }
+
+  /** Tools that the agent has, whether or not they can do anything now: a call may be older. */
+  #all({ settings: { tools: sets } }: Agent, names?: readonly string[]): readonly AnyTool[] {
+    if (names) return this.withNames(names);
+    return this.#tools.filter(
+      ({ set, isSpareFor }) => sets.includes(set) && !(isSpareFor && sets.includes(isSpareFor)),
+    );
+  }
+
+  /** True if the agent is offered tools of this set. */
+  offersSet(agent: Agent, set: ToolSet): boolean {
+    return this.of(agent).some((tool) => tool.set === set);
   }
 
   /** Finds the tools of these names; unknown names are left out. */
@@ -56,7 +72,7 @@ export class Toolbox {
 
   /** The tool that a model means by a name with suffix; a `UserError` that lists what there is otherwise. */
   byName(agent: Agent, name: string, names?: readonly string[]): AnyTool {
-    const tool = this.of(agent, names).find((candidate) => nameFor(agent, candidate) === name);
+    const tool = this.#all(agent, names).find((candidate) => nameFor(agent, candidate) === name);
     if (tool) return tool;
     const known = this.of(agent, names).map((candidate) => nameFor(agent, candidate));
     throw new UserError(`There is no function ${name}. Functions: ${known.join(", ")}`);
@@ -69,7 +85,7 @@ export class Toolbox {
 
   /** True if the model names a function whose call can be written with the thought that led to it. */
   isImmediate(agent: Agent, name: string, names?: readonly string[]): boolean {
-    return this.of(agent, names).some((tool) => tool.immediate === true && nameFor(agent, tool) === name);
+    return this.of(agent, names).some((tool) => tool.isImmediate === true && nameFor(agent, tool) === name);
   }
 
   /** Tools that people may command: those of the agent, and, unless it may delegate to none, those of sub-agents. */

@@ -2,8 +2,11 @@
 export const topics = {
   basics: "ask the agent for something, and see what it does",
   files: "files, and windows on them",
+  web: "pages of the web, and searches in it",
+  memory: "what the agent remembers, and what it works on",
   speaking: "have the agent say or send something",
   todo: "what the agent has set out to do here",
+  sandbox: "run commands on a computer of this room's own",
   schedule: "what the agent is to do later, or again and again",
   approvals: "what was done, what waits for a yes, and what the agent saw",
   spending: "what was spent, and limits",

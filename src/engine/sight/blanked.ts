@@ -1,8 +1,9 @@
 import type { Json } from "../../adapters/database/connection.ts";
-import { blank, type Repeats } from "../../base/lib/repeats.ts";
+import { blank, Repeats } from "../../base/lib/repeats.ts";
 import type { Element } from "../../base/lmml/element.ts";
 import { parse } from "../../base/lmml/parse.ts";
 import { render } from "../../base/lmml/render.ts";
+import type { Seen } from "../../domain/tables/sight.ts";
 
 /** Attributes that name something: no words of people stand in them. */
 const names = new Set(["id", "function", "timestamp", "roomId", "eventId", "windowId"]);
@@ -11,13 +12,13 @@ const contentOf = ({ children }: Element): string =>
   typeof children === "string" ? children : children.map(contentOf).join("\n");
 
 /** An element with each text blanked that repeats redacted words; the element itself where none does. */
-export function blankElement(element: Element, repeats: Repeats): Element {
+function blankElement(element: Element, repeats: Repeats): Element {
   const attributes = Object.entries(element.attributes).map(([name, value]) =>
     typeof value === "string" && !names.has(name) && repeats.in(value) ? [name, blank] : [name, value],
   );
-  const changed = attributes.some(([name, value]) => element.attributes[name as string] !== value);
+  const hasChanged = attributes.some(([name, value]) => element.attributes[name as string] !== value);
   const children = repeats.in(contentOf(element)) ? blankedChildren(element.children, repeats) : element.children;
-  if (!changed && children === element.children) return element;
+  if (!hasChanged && children === element.children) return element;
   return { ...element, attributes: Object.fromEntries(attributes), children };
 }
 
@@ -64,4 +65,27 @@ const tryTo = <Result>(work: () => Result): Result | undefined => {
   } catch {
     return undefined;
   }
+};
+
+/**
+ * Blanks words that were redacted since the turn began in the texts that the turn has made; see `blankRepetitions`, which
+ * may come only after this look.
+ */
+export function withoutRedacted<
+  Made extends Pick<Seen, "todos"> & { readonly entries: readonly Element[]; readonly ephemeris: readonly Element[] },
+>(made: Made, redacted: Seen["redacted"]): Made {
+  if (redacted.length === 0) return made;
+  const repeats = new Repeats(redacted);
+  const blanked = (elements: readonly Element[]) => elements.map((one) => blankElement(one, repeats));
+  const todos = made.todos.map((todo) => (repeats.in(todo.name) ? { ...todo, name: blank } : todo));
+  return { ...made, entries: blanked(made.entries), ephemeris: blanked(made.ephemeris), todos };
+}
+
+/** Leaves out texts that repeat words that were redacted since the turn began. */
+export const notRedacted = <Text extends { readonly text: string }>(
+  texts: readonly Text[],
+  redacted: Seen["redacted"],
+): readonly Text[] => {
+  const repeats = new Repeats(redacted);
+  return texts.filter(({ text }) => !repeats.in(text));
 };

@@ -1,18 +1,15 @@
 import type { AgentName } from "../../base/lib/ids.ts";
 import { guideTitle } from "../../base/prompt/chat-interface.ts";
 import { subAgentsGuide } from "../../base/prompt/subagent.ts";
-import type { Agent } from "../../domain/agents/agent.ts";
+import type { GuideView } from "../../base/prompt/types.ts";
+import { type Agent, keepsState } from "../../domain/agents/agent.ts";
 import { subAgentsFolder } from "../../domain/agents/sub-agent.ts";
+import { rulesFile, unwrittenText } from "../../domain/files/working-files.ts";
 import type { DeskFile } from "../../domain/tables/windows.ts";
 import type { SubAgents } from "../operations/sub-agents.ts";
 
-/** A text about how the agent's world works, as the agent is shown it. */
-export interface Guide {
-  readonly title: string;
-  readonly text: string;
-}
-
 const folder = "/guides";
+const directives = "/directives";
 /** The guide that everybody is shown first. */
 const firstGuide = `${folder}/clevernet.md`;
 
@@ -33,11 +30,15 @@ export class Guides {
 
   /** Folders of guides and sub-agents that are not shipped. */
   folders(agent: AgentName): { share: string; path: string }[] {
-    return [{ share: "system", path: folder }, subAgentsFolder, { share: "agents", path: `/${agent}${folder}` }];
+    const own = [folder, directives].map((path) => ({ share: "agents", path: `/${agent}${path}` }));
+    return [{ share: "system", path: folder }, subAgentsFolder, ...own];
   }
 
-  /** The first guide, other guides of the system, the agent's own, each by its name; last, whom it may delegate to. */
-  of(agent: Agent, files: readonly DeskFile[]): Guide[] {
+  /**
+   * The first guide, other guides of the system, the agent's own, each by its name; then whom it may delegate to; last,
+   * its rules. Rules that nobody has written are shown in the layout `seed` alone: descriptions of tools say the same.
+   */
+  of(agent: Agent, files: readonly DeskFile[]): GuideView[] {
     const written = (share: string, where: string): [string, string][] =>
       files
         .filter((file) => file.share === share && file.path.startsWith(`${where}/`) && file.path.endsWith(".md"))
@@ -45,7 +46,7 @@ export class Guides {
     const system = new Map([...this.#shipped, ...written("system", folder)]);
     const first = system.get(firstGuide);
     system.delete(firstGuide);
-    const named = ([path, text]: readonly [string, string]): Guide => ({
+    const named = ([path, text]: readonly [string, string]): GuideView => ({
       title: heading(text) ?? path.slice(path.lastIndexOf("/") + 1, -".md".length),
       text,
     });
@@ -57,6 +58,15 @@ export class Guides {
       ...byPath(system).map(named),
       ...byPath(written("agents", `/${agent.name}${folder}`)).map(named),
       ...(subAgents.length > 0 ? [subAgentsGuide(subAgents)] : []),
+      ...this.#rulesOf(agent, files),
     ];
+  }
+
+  #rulesOf(agent: Agent, files: readonly DeskFile[]): GuideView[] {
+    const isSeed = agent.settings.layout === "seed";
+    const file = rulesFile(agent.name);
+    const written = files.find(({ share, path }) => share === file.share && path === file.path);
+    const text = written ? (written.text ?? "") : isSeed && keepsState(agent) ? (unwrittenText(file) ?? "") : "";
+    return text.trim() === "" ? [] : [{ title: "AGENTS.md", text, isPlain: isSeed }];
   }
 }

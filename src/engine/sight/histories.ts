@@ -17,7 +17,7 @@ export const scrollHistories = (
 ): Promise<RoomView[]> =>
   Promise.all(
     rooms.map(async (room) => {
-      const change = room.closed ? undefined : changes.get(historyWindowId(room.roomId));
+      const change = room.isClosed ? undefined : changes.get(historyWindowId(room.roomId));
       if (!change) return room;
       const { state, top, height = historyHeight } = change;
       const lines = room.historyLines;

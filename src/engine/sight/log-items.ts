@@ -5,8 +5,9 @@ import { memo, memoEach } from "../../base/lib/memo.ts";
 import { type Element, element } from "../../base/lmml/element.ts";
 import { leanEntry } from "../../base/prompt/lean.ts";
 import { beginning } from "../../base/prompt/measure.ts";
-import type { LogEntry } from "../../base/prompt/types.ts";
-import type { EntryRow, SeenEvent } from "../../domain/tables/sight.ts";
+import type { LogEntry, RoomView } from "../../base/prompt/types.ts";
+import type { EntryRow, Seen, SeenEvent } from "../../domain/tables/sight.ts";
+import type { LogState } from "../../domain/tables/steps.ts";
 import { findSaid, type LogItem } from "./log.ts";
 import { timelineEntry } from "./timeline.ts";
 
@@ -33,11 +34,12 @@ export function logItems(
   thoughts: readonly Element[],
   reading: Reading,
 ): LogItem[] {
-  const { fresh, open, self, until } = reading;
+  const { fresh, open, prefix, self, until } = reading;
+  const isOurs = oursIn(reading);
   const isPast = (at: Date): boolean => until === undefined || at.getTime() < until.getTime();
   const said = findSaid(thoughts, open);
   const [ids, words] = [new Set(said.map(({ id }) => id)), new Set(said.map(({ text }) => text.trim()))];
-  const discussed = discussedIn(events, reading);
+  const discussed = discussedIn(events, prefix, isOurs);
   const isSaid = ({ name, attributes, children }: Element): boolean =>
     name === "thought"
       ? (attributes.sent === true && open.has(attributes.roomId as RoomId)) || words.has(String(children).trim())
@@ -48,7 +50,8 @@ export function logItems(
       .map((event) => {
         const { eventId, position, shownAt } = event;
         const whole = leanEntry(timelineEntry(event), self);
-        const entry = discussed.has(eventId) ? whole : inShort(whole, event.sender, reading);
+        const inShort = isOurs(event.sender) ? answerLine(whole) : commandLine(whole, prefix);
+        const entry = discussed.has(eventId) ? whole : inShort;
         return { position, arrivedAt: shownAt, entry };
       }),
     ...ephemeris.flatMap(({ id, at }, index) => {
@@ -59,18 +62,27 @@ export function logItems(
   ];
 }
 
-const isOurs = (sender: UserId, { self, botUserId }: Reading): boolean =>
-  sender === botUserId || agentName(sender, splitUserId(self).server) !== undefined;
-
-const inShort = (entry: LogEntry, sender: UserId, reading: Reading): LogEntry =>
-  isOurs(sender, reading) ? answerLine(entry) : commandLine(entry, reading.prefix);
+/** Tells the bridge's own users from others. Many events have few senders: each is judged once. */
+const oursIn = ({ self, botUserId }: Reading): ((sender: UserId) => boolean) => {
+  const { server } = splitUserId(self);
+  const known = new Map<UserId, boolean>([[botUserId, true]]);
+  return (sender) => {
+    const isOurs = known.get(sender) ?? agentName(sender, server) !== undefined;
+    known.set(sender, isOurs);
+    return isOurs;
+  };
+};
 
 /** Events that people have replied to, or begun a thread with: commands and answers among them are spoken of. */
-const discussedIn = (events: readonly SeenEvent[], reading: Reading): ReadonlySet<EventId> =>
+const discussedIn = (
+  events: readonly SeenEvent[],
+  prefix: string,
+  isOurs: ReturnType<typeof oursIn>,
+): ReadonlySet<EventId> =>
   new Set(
     events.flatMap((event) => {
       const entry = timelineEntry(event);
-      const speaks = entry.kind === "message" && !isOurs(event.sender, reading) && !isCommand(entry, reading.prefix);
+      const speaks = entry.kind === "message" && !isOurs(event.sender) && !isCommand(entry, prefix);
       return (speaks ? (entry.replyTo ?? entry.threadId) : undefined) ?? [];
     }),
   );
@@ -119,3 +131,30 @@ const thoughtEntry = memo((whole: Element): LogEntry => {
     element: { ...leanResult(whole), attributes: { ...place, ...attributes } },
   };
 });
+
+/** Finds the sources of which the limit was read: they may have older items. */
+export const fullSources = (
+  { events, ephemeris }: Pick<Seen, "ephemeris" | "events">,
+  most: number,
+): ReadonlySet<RoomId | "ephemeris"> =>
+  new Set([
+    ...[...Map.groupBy(events, ({ roomId }) => roomId)].flatMap(([roomId, { length }]) =>
+      length >= most ? [roomId] : [],
+    ),
+    ...(ephemeris.length >= most ? (["ephemeris"] as const) : []),
+  ]);
+
+/** Leaves out of what was seen what has left the log with its cut, so that it may come to mind; undefined where nothing has. `rooms`: what is new in them stands beside it. */
+export function withoutLeft(
+  seen: Seen,
+  { from }: LogState,
+  rooms: readonly Pick<RoomView, "newEvents">[],
+): Seen | undefined {
+  const stays = new Set(rooms.flatMap(({ newEvents }) => newEvents.map(({ eventId }) => eventId)));
+  const isIn = (source: RoomId | "ephemeris", place: number): boolean =>
+    place > (from[source] ?? Number.NEGATIVE_INFINITY);
+  const events = seen.events.filter(({ eventId, position, roomId }) => stays.has(eventId) || isIn(roomId, position));
+  const ephemeris = seen.ephemeris.filter(({ id }) => isIn("ephemeris", id));
+  const hasAll = events.length === seen.events.length && ephemeris.length === seen.ephemeris.length;
+  return hasAll ? undefined : { ...seen, events, ephemeris };
+}

@@ -5,6 +5,7 @@ import { fitInto } from "../../base/prompt/list-part.ts";
 import { logEntryMax, logHead, logLines } from "../../base/prompt/log.ts";
 import { beginning as beginningOf, textChars } from "../../base/prompt/measure.ts";
 import type { LogEntry, LogView } from "../../base/prompt/types.ts";
+import type { PreparedCut } from "../../domain/tables/log-summary.ts";
 import type { LogState } from "../../domain/tables/steps.ts";
 
 /** An event or an entry of the ephemeris, with its place among those of its source. */
@@ -25,6 +26,8 @@ interface Logging {
   readonly full: ReadonlySet<LogEntry["source"]>;
   /** See `roomNumbers`. */
   readonly numbers?: ReadonlyMap<RoomId, number>;
+  /** The log as the conversation was shown it last, if that is remembered. */
+  readonly before?: LogView | undefined;
 }
 
 export const emptyLog: LogState = { from: {}, leftOut: [], brief: 0 };
@@ -32,31 +35,73 @@ export const emptyLog: LogState = { from: {}, leftOut: [], brief: 0 };
 /** Share of a log that is cut which is kept for the conversation's own room, however much is said elsewhere. */
 const ownShare = 0.5;
 
+/** The next cut of a log, and the lines that it leaves out, to be summarised. */
+export interface Leaving {
+  readonly cut: Omit<PreparedCut, "summary">;
+  readonly lines: string;
+  /** Summary of those before them. */
+  readonly former: string | undefined;
+}
+
+/** Share of its room from which on the next cut of a log is prepared, and of that the part that it is to be cut to then. */
+const nearShare = 0.85;
+const nearMax = 0.7;
+
 /**
  * Moves the log on: returns what it shows of the items, and the state from which the next one begins. Lines stand in the
- * order in which they arrived, so it only grows until it is cut.
+ * order in which they arrived, so it only grows until it is cut: as it was prepared, or else to half of its room.
  */
 export function advance(
   state: LogState,
   items: readonly LogItem[],
   logging: Logging,
-): { log: LogView; next: LogState } {
+): { log: LogView; next: LogState; leaving?: Leaving } {
+  const { max } = logging;
   const begun = withBeginnings(state, items, logging);
-  const whole = shown(items, begun, logging);
-  if (sizeOf(whole, begun, logging) <= logging.max) return { log: viewOf(whole, begun, logging), next: begun };
-  const next = halved(items, begun, logging);
+  const before = shown(items, begun, logging);
+  const whole = viewOf(before, begun, logging);
+  const size = sizeOf(whole, logging);
+  const isNear = size > max * nearShare && begun.prepared === undefined;
+  if (size <= max)
+    return { log: whole, next: begun, ...(isNear && { leaving: prepare(before, items, begun, logging) }) };
+  const cut = begun.prepared && cutAs(begun, begun.prepared);
+  const log = cut && viewOf(shown(items, cut, logging), cut, logging);
+  if (cut && log && sizeOf(log, logging) <= max) return { log, next: cut };
+  const next = { ...halved(items, begun, logging), cuts: (begun.cuts ?? 0) + 2, summary: begun.summary };
   return { log: viewOf(shown(items, next, logging), next, logging), next };
 }
 
+const prepare = (before: readonly LogItem[], items: readonly LogItem[], state: LogState, logging: Logging): Leaving => {
+  const { from, leftOut = [], brief = 0 } = halved(items, state, { ...logging, max: logging.max * nearMax });
+  const gone = before.filter(({ entry, position }) => position <= (from[entry.source] ?? Number.NEGATIVE_INFINITY));
+  const lines = logLines(viewOf(gone, { ...state, summary: undefined }, logging), logging.timeZone);
+  return {
+    cut: { from, leftOut, brief, cuts: (state.cuts ?? 0) + 1 },
+    lines: lines.map(({ text }) => text).join(""),
+    former: state.summary?.text,
+  };
+};
+
+const cutAs = (state: LogState, { from, leftOut, brief, cuts, summary }: PreparedCut): LogState => ({
+  from: { ...state.from, ...from },
+  leftOut: [...new Set([...(state.leftOut ?? []), ...leftOut])],
+  brief: Math.max(brief, state.brief ?? 0),
+  cuts,
+  summary,
+});
+
 /** Items that the log shows, in its order. */
-const shown = (items: readonly LogItem[], { from, brief = 0 }: LogState, { charsMax }: Logging): LogItem[] =>
-  items
+const shown = (items: readonly LogItem[], { from, brief = 0 }: LogState, { charsMax }: Logging): LogItem[] => {
+  const most = logEntryMax(charsMax);
+  return items
     .filter(({ entry, position }) => position > (from[entry.source] ?? Number.NEGATIVE_INFINITY))
     .toSorted((a, b) => a.arrivedAt.getTime() - b.arrivedAt.getTime() || bySource(a, b))
     .map((item) => {
       const isOld = item.entry.source === "ephemeris" && item.position <= brief;
-      return { ...item, entry: sized(isOld ? inBrief(item.entry) : item.entry, logEntryMax(charsMax)) };
+      const entry = sized(isOld ? inBrief(item.entry) : item.entry, most);
+      return entry === item.entry ? item : { ...item, entry };
     });
+};
 
 const bySource = (a: LogItem, b: LogItem): number =>
   a.entry.source === b.entry.source ? a.position - b.position : a.entry.source < b.entry.source ? -1 : 1;
@@ -86,16 +131,15 @@ const textOf = ({ attributes, children }: Element): string => {
   return inner.trim() === "" ? String(attributes.windowId ?? attributes.path ?? "") : inner;
 };
 
-const viewOf = (items: readonly LogItem[], { leftOut }: LogState, { numbers }: Logging): LogView => ({
+const viewOf = (items: readonly LogItem[], { leftOut, summary }: LogState, { numbers }: Logging): LogView => ({
   entries: items.map(({ entry }) => entry),
   leftOut: new Set(leftOut as LogEntry["source"][]),
+  ...(summary && { summary: { text: summary.text, isTainted: summary.taint.length > 0 } }),
   ...(numbers && { numbers }),
 });
 
-const sizeOf = (items: readonly LogItem[], state: LogState, logging: Logging): number => {
-  const view = viewOf(items, state, logging);
-  return logHead(view).length + logLines(view, logging.timeZone).reduce((chars, { text }) => chars + text.length, 0);
-};
+const sizeOf = (log: LogView, { before, timeZone }: Logging): number =>
+  logHead(log).length + logLines(log, timeZone, before).reduce((chars, { text }) => chars + text.length, 0);
 
 /**
  * Fixes where the log begins in each source, so that it does not begin elsewhere each time. Entries older than the first

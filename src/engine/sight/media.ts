@@ -8,7 +8,7 @@ export interface CarriedMedia {
     readonly eventId: EventId;
     readonly path: string;
     /** True if it came with something that the agent has not seen before, or that such a message answers. */
-    readonly fresh: boolean;
+    readonly isFresh: boolean;
   }[];
   /** Events of this turn whose files are still being fetched. */
   readonly pending: readonly EventId[];
@@ -21,7 +21,7 @@ export function mediaOf(events: readonly StoredEvent[], isNew: (event: StoredEve
   return {
     images: events.flatMap(({ eventId, media }) =>
       media?.state === "kept" && media.width !== undefined
-        ? [{ eventId, path: media.path, fresh: meant.has(eventId) }]
+        ? [{ eventId, path: media.path, isFresh: meant.has(eventId) }]
         : [],
     ),
     pending: news.filter(({ media }) => media?.state === "pending").map(({ eventId }) => eventId),

@@ -40,13 +40,13 @@ export function roomViews({ rooms, events, members }: Seen, looking: Looking): R
     const present = members.filter((member) => member.roomId === row.roomId);
     return {
       roomId: row.roomId,
-      name: row.name ?? (row.readable ? nameFromMembers(nameGivers(present, userId), trusted) : ""),
-      direct: row.direct,
-      closed: !row.readable,
+      name: row.name ?? (row.isReadable ? nameFromMembers(nameGivers(present, userId), trusted) : ""),
+      isDirect: row.isDirect,
+      isClosed: !row.isReadable,
       members: present.map((member) => ({
         userId: member.userId,
-        admin: admins.includes(member.userId),
-        you: member.userId === userId,
+        isAdmin: admins.includes(member.userId),
+        isYou: member.userId === userId,
       })),
       memberCount: present[0]?.total ?? 0,
       history: history.map(timelineEntry),
@@ -100,7 +100,7 @@ function splitElsewhere(events: readonly StoredEvent[], row: RoomRow, self: User
 /** People by whom rooms are called that have no name. */
 export const nameGiversOf = ({ rooms, members }: Pick<Seen, "members" | "rooms">, self: UserId): UserId[] =>
   rooms
-    .filter(({ name, readable }) => readable && name === null)
+    .filter(({ name, isReadable }) => isReadable && name === null)
     .flatMap(({ roomId }) =>
       nameGivers(
         members.filter((member) => member.roomId === roomId),

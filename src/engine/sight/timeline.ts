@@ -22,7 +22,7 @@ export const timelineEntry = memo((event: StoredEvent & Partial<Pick<SeenEvent, 
   const message = readMessage(event);
   if (message) {
     const { msgtype, body, threadId, replyTo, formattedDiffers } = message;
-    const edited = event.editedAt !== null;
+    const isEdited = event.editedAt !== null;
     const media = mediaView(event);
     return {
       kind: "message",
@@ -32,8 +32,8 @@ export const timelineEntry = memo((event: StoredEvent & Partial<Pick<SeenEvent, 
       threadId,
       replyTo,
       formattedDiffers,
-      edited,
-      encrypted: event.encrypted,
+      isEdited,
+      isEncrypted: event.isEncrypted,
       media,
     };
   }
@@ -51,7 +51,7 @@ export const timelineEntry = memo((event: StoredEvent & Partial<Pick<SeenEvent, 
 function mediaView(event: StoredEvent): MediaView | undefined {
   const attachment = readAttachment(event);
   if (!attachment) return undefined;
-  const name = attachment.captioned ? attachment.name : undefined;
+  const name = attachment.isCaptioned ? attachment.name : undefined;
   switch (event.media?.state) {
     case "kept": {
       const { path, contentType, bytes, width, height } = event.media;

@@ -1,31 +1,32 @@
+import { LRUCache } from "lru-cache";
 import type { Database } from "../../adapters/database/connection.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
-import { memo } from "../../base/lib/memo.ts";
-import { blank, Repeats } from "../../base/lib/repeats.ts";
 import type { Element } from "../../base/lmml/element.ts";
-import { keepRendered } from "../../base/lmml/render.ts";
 import { logLimitOf, roomNumbers } from "../../base/prompt/cacheable.ts";
-import { fromStored } from "../../base/prompt/stored.ts";
-import type { World } from "../../base/prompt/types.ts";
+import type { LogView, World } from "../../base/prompt/types.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { type Desks, seatOf } from "../../domain/desk/desk.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
 import { findQuoted, findTrusted, findUntrusted, speakersIn, type Trust } from "../../domain/rights/trust.ts";
 import type { StoredEvent } from "../../domain/tables/events.ts";
-import { type EntryRow, type Seen, Sights } from "../../domain/tables/sight.ts";
+import { type Seen, Sights } from "../../domain/tables/sight.ts";
 import type { LogState } from "../../domain/tables/steps.ts";
 import { type Surroundings, surroundings } from "../../domain/tables/surroundings.ts";
 import type { TakenWake, Turn } from "../../domain/tables/turns.ts";
 import { modeIn } from "../operations/gate.ts";
-import { blankElement } from "./blanked.ts";
+import { notRedacted, withoutRedacted } from "./blanked.ts";
+import { elementOf, plainThought } from "./entries.ts";
 import type { Guides } from "./guides.ts";
 import { scrollHistories } from "./histories.ts";
 import { findLate, withLate } from "./late.ts";
-import { advance, emptyLog } from "./log.ts";
-import { logItems } from "./log-items.ts";
+import { advance, emptyLog, type Leaving } from "./log.ts";
+import { fullSources, logItems, withoutLeft } from "./log-items.ts";
 import { type CarriedMedia, mediaOf } from "./media.ts";
+import { quietBefore } from "./quiet.ts";
+import type { RecallMoment, Recollection } from "./recollection.ts";
 import { nameGiversOf, roomViews } from "./room-views.ts";
+import { statePlaces, stateSources, stateTaint, stateView } from "./state-files.ts";
 
 /** Limit of rooms that are shown; of the others only the number is told. */
 const roomsShown = 10;
@@ -36,6 +37,7 @@ const loggedMost = 1_000;
 const loggedAtFirst = 200;
 const membersShown = 50;
 const ephemerisShown = 50;
+const logsKept = 200;
 
 /** World that a step shows, and the facts that walls and the next turn need. */
 export interface Sight {
@@ -50,10 +52,14 @@ export interface Sight {
   readonly media: CarriedMedia;
   readonly audience: readonly UserId[];
   /** See `Seen`. */
-  readonly emptied: boolean;
+  readonly wasEmptied: boolean;
   readonly changes: number;
+  /** Bytes of the conversation's LOG.md. */
+  readonly activityBytes: number;
   /** State of the log for the conversation's next render. */
   readonly log: LogState | undefined;
+  /** Lines that will leave the log soon. */
+  readonly leaving?: Leaving | undefined;
 }
 
 /** How far a room is shown. */
@@ -74,12 +80,16 @@ interface Moment {
   readonly base: number | undefined;
   /** New events with which the agent has dealt in this turn. */
   readonly known: ReadonlySet<EventId>;
+  /** Recalls what fits the new events. */
+  readonly recollect?: (moment: Omit<RecallMoment, "requesters">) => Promise<Recollection>;
 }
 
 /** Puts together what a conversation of an agent may see. */
 export class View {
   readonly #database: Database;
   readonly #sights: Sights;
+  /** Logs as conversations were shown them last: of the next, only what is new is written. */
+  readonly #logs = new LRUCache<string, LogView>({ max: logsKept });
   readonly #desks: Desks;
   readonly #guides: Guides;
   readonly #prefix: string;
@@ -135,10 +145,10 @@ export class View {
   }
 
   /** Sees the agent's world as it is now. */
-  async see(agent: Agent, turn: Turn, { wakes, entries, reminders, base, known }: Moment): Promise<Sight> {
+  async see(agent: Agent, turn: Turn, { wakes, entries, reminders, base, known, recollect }: Moment): Promise<Sight> {
     const { settings } = agent;
-    const logged = settings.layout === "cacheable";
-    const most = logged ? loggedMost : undefined;
+    const isLogged = settings.layout === "cacheable";
+    const most = isLogged ? loggedMost : undefined;
     const taken = wakes.map((wake) => wake.eventId).filter((id) => id !== null);
     const seat = seatOf(agent, turn.roomId);
     const seen = await this.#sights.see({
@@ -149,12 +159,13 @@ export class View {
       since: settings.reloadEphemeris ? null : this.#startedAt,
       rooms: roomsShown,
       eventsPerRoom: most ?? shownPerRoom,
-      eventsAtFirst: logged ? loggedAtFirst : shownPerRoom,
+      eventsAtFirst: isLogged ? loggedAtFirst : shownPerRoom,
       membersPerRoom: membersShown,
       entries: most ?? ephemerisShown,
-      logged,
+      isLogged,
       base,
       reading: { ...this.#desks.readingFor(agent), folders: this.#guides.folders(agent.name) },
+      state: statePlaces(agent, turn),
     });
     const desk = await this.#desks.lay(agent, seen.desk);
     const rooms = roomViews(seen, {
@@ -167,32 +178,45 @@ export class View {
     });
     const isNew = ({ sender, position, eventId }: StoredEvent) =>
       sender !== agent.userId && (position > rooms.seenBefore || taken.includes(eventId));
-    const { todos } = seen;
     const elements = seen.ephemeris.map(elementOf);
     const made = withoutRedacted(
-      { entries, todos, ephemeris: logged ? elements : elements.map(plainThought) },
+      { entries, todos: seen.todos, ephemeris: isLogged ? elements : elements.map(plainThought) },
       seen.redacted,
     );
     const histories = await scrollHistories(this.#desks.past, seat, rooms.views, desk.changes);
-    const speakers = speakersIn([...rooms.views, ...histories]);
+    const news = rooms.here.filter(({ eventId }) => rooms.news.includes(eventId) && !known.has(eventId));
+    const recall = (of: Seen) => recollect?.({ agent, here: turn.roomId, isAsked: taken.length > 0, news, seen: of });
+    const recalled = await recall(seen);
+    const speakers = speakersIn(new Set([...rooms.views, ...histories]));
     const before = [
       ...seen.rooms.flatMap(({ namedBy }) => namedBy ?? []),
       ...findQuoted(seen.events, [agent.userId, this.#trust.botUserId]),
-      ...seen.ownTaint,
+      ...seen.events.flatMap(({ sender, turnTaint }) => (sender === agent.userId ? turnTaint : [])),
       ...[...seen.ephemeris, ...seen.todos].flatMap(({ taint }) => taint),
+      ...stateTaint(seen),
+      ...(seen.log?.summary?.taint ?? []),
     ];
     const sight: Sight = {
       audience: seen.audience,
-      emptied: seen.emptied,
+      wasEmptied: seen.wasEmptied,
       changes: seen.changes,
       log: undefined,
+      activityBytes: seen.state.find(({ path }) => path.endsWith("/LOG.md"))?.size ?? 0,
       sources: [
         turn.roomId,
-        ...rooms.views.filter((room) => !room.closed).map((room) => room.roomId),
+        ...rooms.views.filter((room) => !room.isClosed).map((room) => room.roomId),
         ...seen.todos.flatMap((todo) => todo.sources),
         ...desk.sources,
+        ...stateSources(seen),
+        ...seen.entrySources,
+        ...(seen.log?.summary?.sources ?? []),
+        ...(recalled?.sources ?? []),
       ],
-      taint: await findUntrusted([...speakers, ...desk.taint, ...before], agent, this.#trust),
+      taint: await findUntrusted(
+        [...speakers, ...desk.taint, ...before, ...(recalled?.taint ?? [])],
+        agent,
+        this.#trust,
+      ),
       news: rooms.news,
       seenWithout(waiting) {
         const first = rooms.here.findIndex(({ eventId }) => waiting.has(eventId));
@@ -220,6 +244,7 @@ export class View {
         rooms: histories,
         log: { entries: [], leftOut: new Set() },
         roomsLeftOut: Math.max(0, (seen.rooms[0]?.total ?? 0) - seen.rooms.length),
+        recalled: recalled && notRedacted(recalled.found, seen.redacted),
         ephemeris: made.ephemeris,
         ephemerisLines: seen.ephemerisLines,
         ephemerisWindow: desk.changes.get("ephemeris"),
@@ -229,64 +254,47 @@ export class View {
           reason: turn.reason,
           at: turn.startedAt,
           before: seen.lastTurnAt ?? undefined,
+          quietFor: quietBefore(rooms.here, rooms.news, turn.startedAt),
           entries: made.entries,
         },
         todos: made.todos,
+        state: stateView(agent, seen),
         reminders,
         charsMax: settings.approxContextCharsMax,
       },
     };
-    if (!logged) return sight;
+    if (!isLogged) return sight;
     const late = findLate(seen.events, rooms, turn.roomId);
     const shown = { ...sight.world, rooms: withLate(histories, late, turn.roomId) };
     const items = logItems(seen, made.ephemeris, {
       self: agent.userId,
       botUserId: this.#trust.botUserId,
       prefix: this.#prefix,
-      open: new Set(rooms.views.filter((room) => !room.closed).map(({ roomId }) => roomId)),
+      open: new Set(rooms.views.filter((room) => !room.isClosed).map(({ roomId }) => roomId)),
       fresh: new Set(shown.rooms.find(({ roomId }) => roomId === turn.roomId)?.newEvents.map(({ eventId }) => eventId)),
       until: late.since,
     });
-    const { log, next } = advance(seen.log ?? emptyLog, items, {
+    const conversation = `${agent.name} ${turn.roomId}`;
+    const { log, next, leaving } = advance(seen.log ?? emptyLog, items, {
+      before: this.#logs.get(conversation),
       here: turn.roomId,
       charsMax: settings.approxContextCharsMax,
       timeZone: settings.timeZone,
       numbers: roomNumbers(shown),
       // Further steps are appended to what was shown: the log is cut for good between turns.
       max: base === undefined ? logLimitOf(shown) : Number.POSITIVE_INFINITY,
-      full: fullSources(seen),
+      full: fullSources(seen, loggedMost),
     });
-    return { ...sight, log: next, world: { ...shown, log } };
+    this.#logs.set(conversation, log);
+    const cut = { ...sight, log: next, leaving, world: { ...shown, log } };
+    const left = withoutLeft(seen, next, shown.rooms);
+    const anew = left && (await recall(left));
+    if (!anew) return cut;
+    return {
+      ...cut,
+      sources: [...cut.sources, ...anew.sources],
+      taint: [...cut.taint, ...(await findUntrusted(anew.taint, agent, this.#trust))],
+      world: { ...cut.world, recalled: notRedacted(anew.found, seen.redacted) },
+    };
   }
 }
-
-/**
- * Blanks words that were redacted since the turn began in the texts that the turn has made; see `blankRepetitions`, which
- * may come only after this look.
- */
-function withoutRedacted<
-  Made extends Pick<Seen, "todos"> & { readonly entries: readonly Element[]; readonly ephemeris: readonly Element[] },
->(made: Made, redacted: Seen["redacted"]): Made {
-  if (redacted.length === 0) return made;
-  const repeats = new Repeats(redacted);
-  const blanked = (elements: readonly Element[]) => elements.map((one) => blankElement(one, repeats));
-  const todos = made.todos.map((todo) => (repeats.in(todo.name) ? { ...todo, name: blank } : todo));
-  return { ...made, entries: blanked(made.entries), ephemeris: blanked(made.ephemeris), todos };
-}
-
-/** Finds the sources of which the limit was read: they may have older items. */
-const fullSources = ({ events, ephemeris }: Seen): ReadonlySet<RoomId | "ephemeris"> =>
-  new Set([
-    ...[...Map.groupBy(events, ({ roomId }) => roomId)].flatMap(([roomId, { length }]) =>
-      length >= loggedMost ? [roomId] : [],
-    ),
-    ...(ephemeris.length >= loggedMost ? (["ephemeris"] as const) : []),
-  ]);
-
-const elementOf = memo(({ entry }: EntryRow) => keepRendered(fromStored(entry)));
-
-/** Removes the mark that a text was said: only a log needs it. */
-const plainThought = memo((element: Element): Element => {
-  const { roomId: _, sent, ...attributes } = element.attributes;
-  return element.name === "thought" && sent ? keepRendered({ ...element, attributes }) : element;
-});

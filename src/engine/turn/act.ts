@@ -1,5 +1,6 @@
 import type { ToolCall } from "../../adapters/model/types.ts";
 import type { Conversation, RoomId } from "../../base/lib/ids.ts";
+import { isTidying } from "../../base/prompt/default-mode.ts";
 import { functionCall, functionResult } from "../../base/prompt/ephemeris.ts";
 import { oneCallAtATime, thinkBeforeCalling } from "../../base/prompt/reminders.ts";
 import { fromStored, toStored } from "../../base/prompt/stored.ts";
@@ -7,12 +8,15 @@ import type { TakenWake } from "../../domain/tables/turns.ts";
 import { mayRunBeside, parametersOf } from "../operations/operation.ts";
 import { type Parsed, parseCall } from "../operations/protocol.ts";
 import { originInTurn } from "./cause.ts";
+import { takeImages } from "./images.ts";
 import { SomebodyCame } from "./interruption.ts";
 import type { TakenStep } from "./journal.ts";
 import { type Performed, perform } from "./perform.ts";
+import { logFor } from "./recovery.ts";
 import { type Lane, sideBySide } from "./side-by-side.ts";
 import { addSources, addTaint, announce, callId, dealWithNews, keyOfStep, type TurnState } from "./state.ts";
 import type { Thinking } from "./think.ts";
+import { findTidyingObstacle } from "./tidying.ts";
 import { notSaid, unsaidCall } from "./unsaid.ts";
 
 /** Record of an operation in the journal. */
@@ -48,7 +52,7 @@ export async function act(
 ): Promise<Conversation[] | undefined> {
   const { frame } = state;
   const plans = plansOf(state, thinking);
-  let ending = false;
+  let isEnding = false;
   let ended: Conversation[] | undefined;
   for (const group of grouped(plans)) {
     state.signal.throwIfAborted();
@@ -56,14 +60,14 @@ export async function act(
       begin: (plan, lane) => begin(state, plan, wakes, lane),
       async finish(plan, begun) {
         const isLast = plan === plans.at(-1);
-        const endsTurn = (ends: boolean) => isLast && (ending || ends) && !thinking.othersWait;
+        const endsTurn = (ends: boolean) => isLast && (isEnding || ends) && !thinking.othersWait;
         const { acting, waiting } = "done" in begun ? begun.done : await finish(state, plan, begun, endsTurn);
         state.spoke ||= acting.spoke;
         addSources(state, acting.sources);
         addTaint(state, acting.taint);
-        ending ||= acting.ends;
-        if (isLast && ending && thinking.othersWait) dealWithNews(state);
-        else if (isLast && ending) {
+        isEnding ||= acting.ends;
+        if (isLast && isEnding && thinking.othersWait) dealWithNews(state);
+        else if (isLast && isEnding) {
           ended = waiting;
           return;
         }
@@ -83,7 +87,7 @@ interface Plan {
   readonly id: string;
   readonly parsed: Parsed;
   /** True if it may run at once with those beside it. */
-  readonly beside: boolean;
+  readonly runsBeside: boolean;
   /** True if it does nothing that is not in its outcome, nor does the next: both can be written at once. */
   readonly goesOn: boolean;
 }
@@ -91,23 +95,25 @@ interface Plan {
 function plansOf(state: TurnState, { calls, firstCall, text, thought }: Thinking): Plan[] {
   const { agent, mind, frame, turn } = state;
   const { agentFlags } = agent.settings;
-  const thoughtless = text === "" && thought === "";
+  const isThoughtless = text === "" && thought === "";
   const isImmediate = (call: ToolCall | undefined) =>
     call !== undefined && mind.toolbox.isImmediate(agent, call.name, frame.tools);
   return calls.map((call, index) => {
     const refusal =
-      thoughtless && agentFlags.includes("PreventFunctionCallsWithoutThoughts")
+      isThoughtless && agentFlags.includes("PreventFunctionCallsWithoutThoughts")
         ? refusedForThought
         : index > 0 && agentFlags.includes("PreventParallelFunctionCalls")
           ? refusedForCompany
           : undefined;
-    const parsed: Parsed =
+    const called: Parsed =
       refusal === undefined
         ? parseCall(mind.toolbox, { agent, roomId: turn.roomId }, call, frame.tools)
         : { state: "invalid", mistake: refusal };
-    const beside = parsed.state === "valid" && mayRunBeside(parsed.request);
+    const obstacle = isTidying(turn) && called.state === "valid" ? findTidyingObstacle(called.request) : undefined;
+    const parsed: Parsed = obstacle === undefined ? called : { state: "invalid", mistake: obstacle };
+    const runsBeside = parsed.state === "valid" && mayRunBeside(parsed.request);
     const goesOn = isImmediate(call) && isImmediate(calls[index + 1]);
-    return { call, id: callId(state, firstCall + index), parsed, beside, goesOn };
+    return { call, id: callId(state, firstCall + index), parsed, runsBeside, goesOn };
   });
 }
 
@@ -116,7 +122,8 @@ function grouped(plans: readonly Plan[]): Plan[][] {
   const groups: Plan[][] = [];
   for (const plan of plans) {
     const last = groups.at(-1);
-    if (last && plan.beside && last.every(({ beside }) => beside) && last.length < atOnceMost) last.push(plan);
+    if (last && plan.runsBeside && last.every(({ runsBeside }) => runsBeside) && last.length < atOnceMost)
+      last.push(plan);
     else groups.push([plan]);
   }
   return groups;
@@ -161,7 +168,7 @@ async function begin(
 /** Writes a call that was carried out. `endsTurn`: whether the turn ends with it, by what its outcome says. */
 async function finish(
   state: TurnState,
-  { call, id, beside, goesOn }: Plan,
+  { call, id, parsed, runsBeside, goesOn }: Plan,
   { step, performed }: Exclude<Begun, { readonly done: unknown }>,
   endsTurn: (ends: boolean) => boolean,
 ): Promise<{ acting: Acting; waiting: Conversation[] }> {
@@ -174,7 +181,7 @@ async function finish(
   log.debug({ subAgent: frame.subAgent, function: call.name, call: id }, "a call is done");
   log.trace({ call: id, arguments: call.arguments, result }, "what it was, and what came of it");
   const spoke = state.spoke || speaksIn === turn.roomId;
-  const parts = beside ? 0 : journal.partsOf(step.n);
+  const parts = runsBeside ? 0 : journal.partsOf(step.n);
   const acting: Acting = { result, spoke, ends, sources, taint, parts };
   const written = {
     n: step.n,
@@ -185,16 +192,19 @@ async function finish(
     crossesWall: crossesWall === true,
     wakes: woken,
     ephemeris: [result],
+    kept: outcome.kept,
     subAgent: frame.subAgent,
     sources,
     taint,
     operations,
+    logTo: parsed.state === "valid" ? logFor(state, parsed.request) : undefined,
     ends: frame.subAgent === undefined && endsTurn(ends),
     unsaid: unsaidCall(id, operations),
   };
   // Whom it wakes is held against the budget of its chain before another is woken.
   const holds = goesOn && step.state === undefined && woken === undefined;
   if (holds) journal.hold(written);
+  await takeImages(state, outcome);
   const waiting = holds ? [] : await journal.commit(written);
   announce(state, woken);
   return { acting, waiting };

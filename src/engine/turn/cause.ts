@@ -33,5 +33,6 @@ export const originInTurn = (
   chain: turn.chain ?? `turn:${turn.id}`,
   by: "model",
   requesters: requesters(wakes, agent.owner),
+  causes: wakes.flatMap(({ eventId }) => eventId ?? []),
   ...rest,
 });

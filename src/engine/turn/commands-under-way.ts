@@ -1,6 +1,6 @@
-import { UserError } from "../../base/lib/errors.ts";
+import { ShuttingDown, UserError } from "../../base/lib/errors.ts";
 import type { Conversation, UserId } from "../../base/lib/ids.ts";
-import { ShuttingDown, Stopped } from "./interruption.ts";
+import { Stopped } from "./interruption.ts";
 import { conversationKey } from "./queue.ts";
 
 /** Limit of commands under way in one conversation. */
@@ -8,15 +8,15 @@ const most = 4;
 
 interface UnderWay {
   readonly requester: UserId;
-  /** The next process may do it again from the beginning. */
-  readonly repeatable: boolean;
+  /** The next process may do it again from the beginning, or go on with it. */
+  readonly goesOn: boolean;
   readonly controller: AbortController;
 }
 
 /** Tools that people's commands run in this process. */
 export class CommandsUnderWay {
   readonly #running = new Map<string, Set<UnderWay>>();
-  #closing = false;
+  #isClosing = false;
 
   /** Runs it with a signal that is aborted with `Stopped` or `ShuttingDown`. Throws a `UserError` where there are too many. */
   async run<Result>(
@@ -30,7 +30,7 @@ export class CommandsUnderWay {
       throw new UserError(`${most} commands are under way here. Wait until one of them has ended, or stop them.`);
     const one = { ...command, controller: new AbortController() };
     this.#running.set(key, running.add(one));
-    if (this.#closing) end(one);
+    if (this.#isClosing) end(one);
     try {
       return await work(one.controller.signal);
     } finally {
@@ -50,11 +50,11 @@ export class CommandsUnderWay {
 
   /** Leaves to the next process what that may do again, from now on; the rest is to end by itself. */
   close(): void {
-    this.#closing = true;
+    this.#isClosing = true;
     for (const one of [...this.#running.values()].flatMap((running) => [...running])) end(one);
   }
 }
 
-const end = ({ repeatable, controller }: UnderWay): void => {
-  if (repeatable) controller.abort(new ShuttingDown("the process ends"));
+const end = ({ goesOn, controller }: UnderWay): void => {
+  if (goesOn) controller.abort(new ShuttingDown("the process ends"));
 };

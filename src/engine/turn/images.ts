@@ -1,6 +1,7 @@
 import { forModel, readImage } from "../../adapters/images/image.ts";
 import type { ShownImage } from "../../adapters/model/images.ts";
 import type { EventId } from "../../base/lib/ids.ts";
+import type { ToolOutcome } from "../operations/tool.ts";
 import type { CarriedMedia } from "../sight/media.ts";
 import type { TurnState } from "./state.ts";
 
@@ -26,7 +27,7 @@ export async function awaitMedia(state: TurnState, pending: readonly EventId[]):
 /** The images that a step shows: those that were fresh in any step of the turn and are still there. */
 export async function imagesFor(state: TurnState, { images }: CarriedMedia): Promise<ShownImage[]> {
   if (!state.agent.settings.images) return [];
-  const shown = images.filter(({ eventId, fresh }) => fresh || state.images.has(eventId)).slice(-imagesMost);
+  const shown = images.filter(({ eventId, isFresh }) => isFresh || state.images.has(eventId)).slice(-imagesMost);
   const unread = shown.filter(({ eventId }) => !state.images.has(eventId));
   if (unread.length > 0) {
     const contents = await state.mind.media.contents(unread.map(({ eventId }) => eventId));
@@ -35,7 +36,16 @@ export async function imagesFor(state: TurnState, { images }: CarriedMedia): Pro
       state.images.set(eventId, bytes && (await shownImage(path, bytes)));
     }
   }
-  return shown.flatMap(({ eventId }) => state.images.get(eventId) ?? []);
+  return [...shown.flatMap(({ eventId }) => state.images.get(eventId) ?? []), ...state.givenImages.slice(-imagesMost)];
+}
+
+/** Takes note of the images that a call has given, for the steps that follow. */
+export async function takeImages(state: TurnState, { images = [] }: Pick<ToolOutcome, "images">): Promise<void> {
+  if (!state.agent.settings.images) return;
+  for (const { label, bytes } of images) {
+    const image = await shownImage(label, bytes);
+    if (image) state.givenImages.push(image);
+  }
 }
 
 async function shownImage(path: string, bytes: Uint8Array): Promise<ShownImage | undefined> {

@@ -19,11 +19,6 @@ export class Stopped extends Error {
   override readonly name = "Stopped";
 }
 
-/** The process ends, and another will go on with the turn. */
-export class ShuttingDown extends Error {
-  override readonly name = "ShuttingDown";
-}
-
 /** Somebody is there who may not read all that the turn was shown: nothing was said, and it has to look anew. */
 export class SomebodyCame extends Error {
   override readonly name = "SomebodyCame";

@@ -1,11 +1,16 @@
 import type { Json } from "../../adapters/database/connection.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import { RetryError } from "../../base/lib/errors.ts";
-import type { Conversation, EventId } from "../../base/lib/ids.ts";
+import { type Conversation, type EventId, HOME, type RoomId } from "../../base/lib/ids.ts";
+import { fromStored } from "../../base/prompt/stored.ts";
+import { memoryOfEntry } from "../../domain/memory/observe.ts";
+import { findLeftOpen } from "../../domain/speech/left-open.ts";
+import type { Memory } from "../../domain/tables/interactions.ts";
 import type { OperationRecord } from "../../domain/tables/operation-record.ts";
-import type { Queued } from "../../domain/tables/outbox.ts";
+import type { OutboxDraft, Queued } from "../../domain/tables/outbox.ts";
 import type { PendingRender } from "../../domain/tables/renders.ts";
 import { markAnswers } from "../../domain/tables/restores.ts";
+import type { LeftOpen } from "../../domain/tables/silences.ts";
 import { RequestChanged, type Step, type StepCommit, Unheard } from "../../domain/tables/steps.ts";
 import type { Turn, Turns } from "../../domain/tables/turns.ts";
 import { SomebodyCame } from "./interruption.ts";
@@ -24,6 +29,9 @@ export class Journal {
   readonly #onQueued: (queued: Queued) => void;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
+  /** Of the names by which the agent calls tools. */
+  readonly #suffix: string;
+  readonly #followUpAfterSeconds: number | null;
   readonly #held: JournalEntry[] = [];
   /** Resolves once all before a step are written, where several are worked on at once. */
   readonly #reached = new Map<number, Promise<void>>();
@@ -31,17 +39,18 @@ export class Journal {
   /** Last event that the turn was woken for. */
   #answersUntil: EventId | undefined;
 
-  /** `onQueued` is told what a step has to send, once it is written; `signal`: nobody waits for that any more. */
   constructor(
     turns: Turns,
     turn: Turn,
     written: readonly Step[],
-    { onQueued, clock, signal }: { onQueued: (queued: Queued) => void; clock: Clock; signal: AbortSignal },
+    { onQueued, clock, followUpAfterSeconds, signal, suffix }: JournalServices,
   ) {
     this.#turns = turns;
     this.#onQueued = onQueued;
     this.#clock = clock;
     this.#signal = signal;
+    this.#suffix = suffix;
+    this.#followUpAfterSeconds = followUpAfterSeconds;
     this.#turn = turn;
     this.#written = new Map(written.map((step) => [step.n, step]));
   }
@@ -141,6 +150,8 @@ export class Journal {
     const steps = async () =>
       (await Promise.all(entries.map(writtenAs))).map((step) => ({
         ...step,
+        ...(step.subAgent === undefined && { remembered: memoriesOf(step, this.#suffix) }),
+        leftOpen: leftOpenBy(step, this.#turn.roomId, this.#followUpAfterSeconds),
         ...(step.outbox && { outbox: markAnswers(step.outbox, this.#turn, this.#answersUntil) }),
       }));
     const write = async () => this.#turns.commit(this.#turn, ...(await steps()));
@@ -164,6 +175,40 @@ export class Journal {
     }
   }
 }
+
+interface JournalServices {
+  /** Told what a step has to send, once it is written. */
+  readonly onQueued: (queued: Queued) => void;
+  readonly clock: Clock;
+  /** Aborted when nobody waits for what is written any more. */
+  readonly signal: AbortSignal;
+  /** Of the names by which the agent calls tools. */
+  readonly suffix: string;
+  /** See the field of `agent.json`. */
+  readonly followUpAfterSeconds: number | null;
+}
+
+/** Reads what a step leaves open in the room; undefined at home, and where the agent follows nothing up. */
+function leftOpenBy({ outbox = [] }: StepCommit, roomId: RoomId, waitSeconds: number | null): LeftOpen | undefined {
+  if (waitSeconds === null || roomId === HOME) return undefined;
+  const texts = outbox.flatMap((draft) => (draft.kind === "message" && draft.roomId === roomId ? saidIn(draft) : []));
+  const found = texts.map(findLeftOpen);
+  return {
+    waitSeconds,
+    isQuestion: found.some(({ isQuestion }) => isQuestion),
+    isPromise: found.some(({ isPromise }) => isPromise),
+  };
+}
+
+/** Text of a message; nothing of a notice, such as a card. */
+const saidIn = ({ content }: OutboxDraft): string[] => {
+  const { msgtype, body } = (content ?? {}) as { readonly msgtype?: unknown; readonly body?: unknown };
+  return msgtype === "m.text" && typeof body === "string" ? [body] : [];
+};
+
+/** Reads the memories of a step's entries, by their index. */
+const memoriesOf = ({ name, ephemeris = [] }: StepCommit, suffix: string): (Memory | undefined)[] =>
+  ephemeris.map((entry) => memoryOfEntry(fromStored(entry), suffix, name));
 
 /** A step whose turn it is. */
 export interface TakenStep<Result> {

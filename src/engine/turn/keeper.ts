@@ -5,7 +5,7 @@ import { messageOf } from "../../base/lib/errors.ts";
 import type { AgentName, Conversation, RoomId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import type { BudgetBook } from "../../domain/budget/book.ts";
-import type { FileSystemParts } from "../../domain/files/file-system.ts";
+import type { FileSystemParts } from "../../domain/files/file-reader.ts";
 import type { Agents } from "../../domain/tables/agents.ts";
 import type { Renders } from "../../domain/tables/renders.ts";
 import type { Turns } from "../../domain/tables/turns.ts";
@@ -53,14 +53,14 @@ export class WakeKeeper {
   send(conversations: readonly Conversation[]): void {
     const { leases, notifier, queue } = this.#parts;
     const taken = conversations.map((conversation) => queue.send(conversation));
-    if (!leases.alone && taken.includes(false)) notifier.tell("turns");
+    if (!leases.isAlone && taken.includes(false)) notifier.tell("turns");
   }
 
   /** Has whatever waits worked on, up to `atOnce` conversations side by side, then looks regularly until stopped. */
   async start(atOnce: number, work: Handler): Promise<void> {
     const { leases, queue } = this.#parts;
     // A process that does not renew its leases has lost its turns to others, or will.
-    queue.work(atOnce, async (conversation) => leases.live && work(conversation));
+    queue.work(atOnce, async (conversation) => leases.isLive && work(conversation));
     this.send(await this.#parts.turns.findWaiting());
     void this.#repeat();
   }
@@ -83,13 +83,13 @@ export class WakeKeeper {
   /** All that is looked at in a pass: where one cannot be done, the others are. */
   #jobs(): (() => Promise<unknown>)[] {
     const { agents, approvals, book, files, renders } = this.#parts;
-    const hourly = this.#passes++ % passesPerHour === 0;
+    const isHourly = this.#passes++ % passesPerHour === 0;
     return [
       async () => this.send(await agents.wakeByTimer()),
       () => approvals.expire(),
       () => this.#takeUp(),
       () => renders.forgetOld(),
-      ...(hourly ? [() => files.forgetOld()] : []),
+      ...(isHourly ? [() => files.forgetOld()] : []),
       () => book.keep(),
     ];
   }
@@ -103,7 +103,7 @@ export class WakeKeeper {
   /** Takes turns that other processes have no room for. Called last, once there is nothing else to do. */
   async #help(): Promise<void> {
     const { queue, turns } = this.#parts;
-    if (!this.#othersAreFull || !queue.idle) return;
+    if (!this.#othersAreFull || !queue.isIdle) return;
     this.#othersAreFull = false;
     for (const conversation of (await turns.findWaiting()).slice(-queue.room)) queue.send(conversation);
   }

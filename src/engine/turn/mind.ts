@@ -1,7 +1,7 @@
 import type { AgentName, Conversation, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import type { Agent, AgentDirectory } from "../../domain/agents/agent.ts";
-import type { ModelChoice } from "../../domain/agents/models.ts";
+import type { ModelChoice, ModelKind } from "../../domain/agents/models.ts";
 import type { BudgetBook } from "../../domain/budget/book.ts";
 import type { MeteredModel } from "../../domain/budget/metered-model.ts";
 import type { Draft, DraftPlace } from "../../domain/speech/draft.ts";
@@ -16,6 +16,8 @@ import type { ToolServices } from "../operations/tool-context.ts";
 import type { Toolbox } from "../operations/toolbox.ts";
 import type { View } from "../sight/view.ts";
 import type { CommandsUnderWay } from "./commands-under-way.ts";
+import type { Compactor } from "./compactor.ts";
+import type { LogSummaries } from "./log-summaries.ts";
 import type { PrefixMeter } from "./prefix-meter.ts";
 
 /** Everything that a turn works with. */
@@ -32,8 +34,10 @@ export interface Mind extends ToolServices, AskServices {
   readonly underWay: CommandsUnderWay;
   readonly prefixes: PrefixMeter;
   readonly model: MeteredModel;
-  /** Chooses the model with which an agent thinks; `see`: in a step that shows images. */
-  readonly choiceFor: (agent: Agent, kind?: "think" | "see") => ModelChoice;
+  readonly compactor: Compactor;
+  readonly summaries: LogSummaries;
+  /** Chooses the model with which an agent thinks; `see`: in a step that shows images; `read`: where a cheap one will do. */
+  readonly choiceFor: (agent: Agent, kind?: ModelKind) => ModelChoice;
   readonly book: BudgetBook;
   /** Stores what this user of ours has missed in the room; a `RetryError` where the homeserver does not answer. */
   readonly readMissed: (userId: UserId, roomId: RoomId) => Promise<void>;

@@ -1,5 +1,6 @@
-import { messageOf, RetryError } from "../../base/lib/errors.ts";
+import { messageOf, RetryError, ShuttingDown } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
+import { isTidying } from "../../base/prompt/default-mode.ts";
 import { functionResult } from "../../base/prompt/ephemeris.ts";
 import { toStored } from "../../base/prompt/stored.ts";
 import type { Stamp } from "../../domain/files/stamp.ts";
@@ -20,11 +21,13 @@ import {
   type Ledger,
   type Recorded,
   record,
+  resume,
 } from "../operations/protocol.ts";
 import type { ToolOutcome } from "../operations/tool.ts";
 import { toolContext } from "../operations/tool-context.ts";
-import { interruptionText, Parked, partly, ShuttingDown, SomebodyCame, Stopped } from "./interruption.ts";
+import { interruptionText, Parked, partly, SomebodyCame, Stopped } from "./interruption.ts";
 import type { JournalEntry, TakenStep } from "./journal.ts";
+import { logFor } from "./recovery.ts";
 import { announce, type TurnState } from "./state.ts";
 import { notSaid, unsaidCall } from "./unsaid.ts";
 
@@ -59,8 +62,7 @@ export async function perform(call: CallPlace, origin: Origin): Promise<Performe
   const { state, step, request } = call;
   const { operations, files } = state.mind;
   const known = step.state === undefined ? undefined : await operations.ofStep(state.turn.id, step.n);
-  if (step.state === "started" && !request.tool.repeatable)
-    return toPerformed({ ...call, asked: known }, record({ key: known?.key ?? origin.key }, unknown));
+  if (step.state === "started" && !request.tool.isRepeatable) return goOn({ ...call, asked: known }, origin);
 
   const carried = await findCarriedFiles(request, files, origin);
   const asked = known?.askedBecause == null ? undefined : known;
@@ -75,6 +77,14 @@ export async function perform(call: CallPlace, origin: Origin): Promise<Performe
     : await decide(checked, await toolContext(state.mind, origin), placeOf(place, origin));
   const recorded = await carryOut(decided, ledgerOf(place, carried));
   return toPerformed(place, recorded, decided.decision === "run" && decided.crossesWall === true);
+}
+
+/** Goes on with a call that was running when its process died, if its tool can; otherwise nobody knows what came of it. */
+async function goOn(call: CallPlace, origin: Origin): Promise<Performed> {
+  const { asked: known, request, state } = call;
+  if (!known || !request.tool.mayResume) return toPerformed(call, record({ key: known?.key ?? origin.key }, unknown));
+  const resumed = resume({ ...request, todo: undefined }, await toolContext(state.mind, origin), known);
+  return toPerformed(call, await carryOut(resumed, ledgerOf(call, [])));
 }
 
 /** True if nobody saw the question: its room had become encrypted before; see `Delivery`. */
@@ -137,6 +147,7 @@ const ledgerOf = (place: CallPlace, carried: readonly Stamp[]): Ledger => ({
       entry: toStored(functionResult(callId, brokenOff(thrown), state.frame.numbers.get(callId))),
       outbox: asked ? cardOutcome(asked, end, state.mind) : [],
       subAgent: state.frame.subAgent,
+      logTo: logFor(state, place.request),
     });
     throw thrown;
   },
@@ -152,6 +163,8 @@ const brokenOff = (thrown: unknown): string =>
 async function ask(place: CallPlace, asked: Asked, carried: readonly Stamp[]): Promise<Ended> {
   const { state, step, request } = place;
   const { context } = asked;
+  if (isTidying(state.turn))
+    return withSources(toRefused(request.tool, "nobody is asked in the default mode"), context);
   const call = { ...asked.row, inputHash: hashOf(request, carried) };
   const asking = await askPeople(state.mind, call, { ...context, carried }, asked);
   if ("refusal" in asking) return withSources(toRefused(request.tool, asking.refusal), context);

@@ -36,7 +36,7 @@ export class TurnQueue {
   }
 
   /** True if there is room, and nobody waits for it. */
-  get idle(): boolean {
+  get isIdle(): boolean {
     return this.room > 0 && this.#waiting.size === 0;
   }
 
@@ -81,15 +81,15 @@ export class TurnQueue {
   }
 
   async #run(key: string, conversation: Conversation): Promise<void> {
-    const done = await this.#handler?.(conversation).catch((error: unknown) => {
+    const isDone = await this.#handler?.(conversation).catch((error: unknown) => {
       if (error instanceof RetryError) this.#log.warn(conversation, `a turn waits: ${messageOf(error)}`);
       else this.#log.error({ err: error, ...conversation }, "a turn could not be begun and is tried again");
       return false;
     });
     this.#running.delete(key);
-    if (done === false) this.#sendLater(conversation);
+    if (isDone === false) this.#sendLater(conversation);
     this.#look();
-    if (this.idle) this.#onIdle?.();
+    if (this.isIdle) this.#onIdle?.();
   }
 
   #sendLater(conversation: Conversation): void {

@@ -1,9 +1,10 @@
 import type { Notifier } from "../../adapters/database/notify.ts";
 import { ModelError } from "../../adapters/model/failure.ts";
-import { messageOf, RetryError, UserError } from "../../base/lib/errors.ts";
+import { messageOf, RetryError, ShuttingDown, UserError } from "../../base/lib/errors.ts";
 import type { Conversation } from "../../base/lib/ids.ts";
 import { HOME, type UserId } from "../../base/lib/ids.ts";
 import { about } from "../../base/lib/log.ts";
+import { isTidying } from "../../base/prompt/default-mode.ts";
 import { functionResult, systemEvent } from "../../base/prompt/ephemeris.ts";
 import { toStored } from "../../base/prompt/stored.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
@@ -14,9 +15,10 @@ import { Fenced } from "../../domain/tables/steps.ts";
 import type { ClaimedTurn, OpenTurn, Turn } from "../../domain/tables/turns.ts";
 import { cardOutcome } from "../operations/asking.ts";
 import { hasEvent, threadOf } from "./cause.ts";
-import { interruptionText, Parked, ShuttingDown, Stopped } from "./interruption.ts";
+import { interruptionText, Parked, Stopped } from "./interruption.ts";
 import type { Mind } from "./mind.ts";
 import { conversationKey } from "./queue.ts";
+import { recoveryFrom } from "./recovery.ts";
 import { wasAnswered } from "./restored.ts";
 import { keyInTurn } from "./state.ts";
 import { workTurn } from "./turn.ts";
@@ -32,7 +34,7 @@ export class TurnRunner {
     string,
     { readonly turn: Turn; readonly controller: AbortController; readonly ended: Promise<void> }
   >();
-  #closing = false;
+  #isClosing = false;
 
   /** `onWaiting` is told of conversations that had to wait and can be worked on now. */
   constructor(mind: Mind, notifier: Notifier, onWaiting: (conversations: readonly Conversation[]) => void) {
@@ -54,16 +56,16 @@ export class TurnRunner {
     const { directory, turns } = this.#mind;
     const known = await directory.lastKnown(conversation.agent);
     if (!known) return true;
-    if (this.#closing) return false;
+    if (this.#isClosing) return false;
     const turn = await turns.claim(conversation, known.settings.maxConcurrentTurns);
     if (turn === "elsewhere") return this.#pass(conversation);
     if (typeof turn === "string") return true;
     const agent = directory.complete(turn.record);
-    if (this.#closing) return false;
+    if (this.#isClosing) return false;
     const controller = new AbortController();
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     this.#running.set(conversationKey(conversation), { turn, controller, ended });
-    const hideWork = this.#mind.showWork(agent, conversation.roomId);
+    const hideWork = isTidying(turn) ? () => {} : this.#mind.showWork(agent, conversation.roomId);
     const started = this.#mind.clock.monotonic();
     let outcome: TurnOutcome = "left";
     const subject = { agent: agent.name, room: turn.roomId, turn: turn.number };
@@ -115,9 +117,9 @@ export class TurnRunner {
   async stopFor(conversation: Conversation, { userId, level }: { userId: UserId; level: Level }): Promise<boolean> {
     const left: (readonly UserId[])[] = [];
     const may = (requesters: readonly UserId[]): boolean => {
-      const allowed = requesters.includes(userId) || includesLevel(level, "operate");
-      if (!allowed) left.push(requesters);
-      return allowed;
+      const isAllowed = requesters.includes(userId) || includesLevel(level, "operate");
+      if (!isAllowed) left.push(requesters);
+      return isAllowed;
     };
     const commands = this.#mind.underWay.stop(conversation, userId, (requester) => may([requester]));
     const turns = await this.stop(conversation, userId, ({ requesters }) => may(requesters));
@@ -129,7 +131,7 @@ export class TurnRunner {
 
   /** Waits `graceMs` for running turns to end by themselves, then leaves them to the next process. */
   async close(graceMs: number): Promise<void> {
-    this.#closing = true;
+    this.#isClosing = true;
     const ended = Promise.all([...this.#running.values()].map((running) => running.ended));
     const patience = new AbortController();
     await Promise.race([ended, this.#mind.clock.sleep(graceMs, patience.signal).catch(() => {})]);
@@ -200,7 +202,8 @@ export class TurnRunner {
     } else {
       log.error({ err: error }, "the turn failed");
       const outbox = await this.#apology(agent, turn, error);
-      await this.#mind.turns.close(turn, "failed", messageOf(error), { outbox });
+      const recovery = recoveryFrom(agent, turn, error, this.#mind.clock);
+      await this.#mind.turns.close(turn, "failed", messageOf(error), { outbox, recovery });
       this.#mind.onOutbox([turn.roomId]);
       this.#tellOperators(agent, turn, error);
     }
@@ -221,10 +224,10 @@ export class TurnRunner {
 
   /** Writes one short notice to the people who asked; only the operator gets the details. */
   async #apology(agent: Agent, turn: Turn, error: unknown): Promise<OutboxDraft[]> {
-    const wakes = await this.#mind.turns.absorb(turn, { more: false });
+    const wakes = await this.#mind.turns.absorb(turn, { takesMore: false });
     if (!hasEvent(wakes) || turn.roomId === HOME) return [];
-    const unavailable = error instanceof ModelError;
-    const text = unavailable
+    const isUnavailable = error instanceof ModelError;
+    const text = isUnavailable
       ? "I cannot think right now: my model does not answer. Please ask me again in a while."
       : "Something went wrong while I was working on this. Those who run this bridge can read about it in its log.";
     return utter({
@@ -232,7 +235,7 @@ export class TurnRunner {
       roomId: turn.roomId,
       text,
       thread: threadOf(wakes),
-      notice: true,
+      isNotice: true,
       key: keyInTurn("apology", agent, turn),
     });
   }

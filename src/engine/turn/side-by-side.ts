@@ -1,6 +1,6 @@
-import { RetryError } from "../../base/lib/errors.ts";
+import { RetryError, ShuttingDown } from "../../base/lib/errors.ts";
 import { Fenced } from "../../domain/tables/steps.ts";
-import { Parked, ShuttingDown, SomebodyCame, Stopped } from "./interruption.ts";
+import { Parked, SomebodyCame, Stopped } from "./interruption.ts";
 
 /** Course of one piece of work among several that run at once. */
 export interface Lane {

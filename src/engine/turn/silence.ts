@@ -21,5 +21,12 @@ export async function confessSilence(state: TurnState, wakes: readonly TakenWake
   const room = await mind.rooms.context(roomId);
   const agentsHere = room.agents.filter(({ membership }) => membership === "join").length;
   if (!isDirect(agent, room, agentsHere)) return [];
-  return utter({ sender: agent.userId, roomId, text, thread: threadOf(wakes), notice: true, key: keyOfStep(state, n) });
+  return utter({
+    sender: agent.userId,
+    roomId,
+    text,
+    thread: threadOf(wakes),
+    isNotice: true,
+    key: keyOfStep(state, n),
+  });
 }

@@ -87,15 +87,17 @@ export interface TurnState {
   /** Those of them that it has dealt with while others waited: they give way to the others. */
   readonly dealtWith: Set<EventId>;
   /** People have been told up to where the agent has read. */
-  read: boolean;
+  hasRead: boolean;
   /** Events whose files were waited for. */
   readonly awaited: Set<EventId>;
   /** Images that were shown, by the event that they came with; undefined where one cannot be shown. */
   readonly images: Map<EventId, ShownImage | undefined>;
+  /** Images that its own calls have given it. */
+  readonly givenImages: ShownImage[];
   /** The agent was told that nobody has heard it. */
-  reminded: boolean;
+  wasReminded: boolean;
   /** True if it was told so because its model had answered nothing at all. */
-  wordless: boolean;
+  wasWordless: boolean;
 }
 
 /**

@@ -1,18 +1,20 @@
 import type { ToolCall } from "../../adapters/model/types.ts";
+import { ShuttingDown } from "../../base/lib/errors.ts";
 import type { Conversation, EventId } from "../../base/lib/ids.ts";
 import { digest, HOME } from "../../base/lib/ids.ts";
 import type { Element } from "../../base/lmml/element.ts";
+import { isTidying } from "../../base/prompt/default-mode.ts";
 import { functionCall, thought } from "../../base/prompt/ephemeris.ts";
 import { toStored } from "../../base/prompt/stored.ts";
 import type { Draft } from "../../domain/speech/draft.ts";
 import { findObstacle } from "../../domain/speech/speaking.ts";
 import { utter } from "../../domain/speech/utter.ts";
 import type { OutboxDraft } from "../../domain/tables/outbox.ts";
-import type { TakenWake } from "../../domain/tables/turns.ts";
+import type { TakenWake, Turn } from "../../domain/tables/turns.ts";
 import { parametersOf } from "../operations/operation.ts";
 import { hasEvent, requesters, threadOf } from "./cause.ts";
 import { promptTexts, type StepPrompt } from "./exchange.ts";
-import { ShuttingDown, SomebodyCame } from "./interruption.ts";
+import { SomebodyCame } from "./interruption.ts";
 import { confessSilence } from "./silence.ts";
 import { announce, callId, keyOfStep, type TurnState } from "./state.ts";
 import { takeNotes } from "./wake-notes.ts";
@@ -49,21 +51,21 @@ export async function think(
   const { mind, agent, turn, journal, frame } = state;
   const { clock, log, model, renders, toolbox } = mind;
   const { settings } = agent;
-  const own = frame.subAgent === undefined;
+  const isOwn = frame.subAgent === undefined;
   const step = journal.take<Thinking>("model");
   if (step.done) {
     if (step.done.unsaid) throw new SomebodyCame("somebody came while the agent thought");
     state.changes = step.done.changes ?? state.changes;
-    if (own) takeNotes(state, wakes, step.done.told ?? []);
+    if (isOwn) takeNotes(state, wakes, step.done.told ?? []);
     for (const eventId of step.done.othersWait ?? []) state.shownNews.add(eventId);
     number(state, step.done);
     remember(state, step.done, entriesOf(state, step.done));
     return { thinking: step.done, waiting: [] };
   }
-  const { ids: told, notes } = takeNotes(state, own ? wakes : []);
+  const { ids: told, notes } = takeNotes(state, isOwn ? wakes : []);
   const { prompt, seen, othersWait, log: shownLog, audience } = await frame.look(state, step.n, wakes);
   const tools = toolbox.offer(agent, frame.tools);
-  const conversation = digest("session", turn.agent, turn.roomId, ...(own ? [] : [frame.subAgent ?? ""]));
+  const conversation = digest("session", turn.agent, turn.roomId, ...(isOwn ? [] : [frame.subAgent ?? ""]));
   const sent = mind.prefixes.measure(conversation, [tools.text, ...prompt.messages.flatMap(promptTexts)]);
   const shown = renders.keepSoon({
     turnId: turn.id,
@@ -73,14 +75,14 @@ export async function think(
     toolset: tools.hash,
     subAgent: frame.subAgent ?? null,
   });
-  const choice = own && showsImages(prompt) ? mind.choiceFor(agent, "see") : frame.choice;
-  const draft = own ? draftOf(state, wakes, step.n) : undefined;
+  const choice = isOwn && showsImages(prompt) && !isTidying(turn) ? mind.choiceFor(agent, "see") : frame.choice;
+  const draft = isOwn ? draftOf(state, wakes, step.n) : undefined;
   const answering = model.complete(
     {
       ...choice,
       messages: prompt.messages,
       tools: tools.definitions,
-      parallelToolCalls: !settings.agentFlags.includes("PreventParallelFunctionCalls"),
+      mayCallInParallel: !settings.agentFlags.includes("PreventParallelFunctionCalls"),
       sessionId: conversation,
     },
     {
@@ -89,6 +91,7 @@ export async function think(
       agent,
       roomId: turn.roomId,
       requesters: requesters(wakes, agent.owner),
+      isTidying: isTidying(turn),
     },
     state.signal,
     (arrival) => draft?.write(() => (arrival.calls ? "" : arrival.text)),
@@ -106,10 +109,11 @@ export async function think(
   const { subAgent } = frame;
   log.debug({ subAgent, model: choice.model, milliseconds, ...completion.usage, calls: names }, "the model answered");
   log.trace({ subAgent, thought: reasoning, text }, "what it thought");
-  const speech = own && settings.answer === "text" && calls.length === 0 ? await speak(state, text, wakes, step.n) : [];
-  const silent = own && hasEvent(wakes) && !state.spoke && speech.length === 0;
-  const nothing = silent && state.wordless && text === "" && calls.length === 0;
-  const confession = nothing ? await confessSilence(state, wakes, step.n) : [];
+  const speech =
+    isOwn && settings.answer === "text" && calls.length === 0 ? await speak(state, text, wakes, step.n) : [];
+  const isSilent = isOwn && hasEvent(wakes) && !state.spoke && speech.length === 0;
+  const isNothing = isSilent && state.wasWordless && text === "" && calls.length === 0;
+  const confession = isNothing ? await confessSilence(state, wakes, step.n) : [];
   const thinking: Thinking = {
     at: clock.now().toISOString(),
     text,
@@ -120,7 +124,7 @@ export async function think(
     ...(told.length > 0 && { told }),
     ...(speech.length > 0 && { said: true }),
     ...(othersWait && { othersWait: [...state.shownNews] }),
-    ends: calls.length === 0 && !othersWait && !(silent && !state.reminded),
+    ends: calls.length === 0 && !othersWait && !(isSilent && !state.wasReminded),
     changes: state.changes,
   };
   number(state, thinking);
@@ -140,7 +144,7 @@ export async function think(
     taint: state.taint,
     ...(seen !== undefined && { seen }),
     log: shownLog,
-    ends: own && thinking.ends,
+    ends: isOwn && thinking.ends,
     unsaid: {
       result: { ...thinking, ends: false, unsaid: true },
       ephemeris: [...notes, ...entriesOf(state, { ...thinking, said: false })].map(toStored),
@@ -193,11 +197,17 @@ const entriesOf = (state: TurnState, thinking: Thinking): Element[] => {
 const draftOf = (state: TurnState, wakes: readonly TakenWake[], n: number): Draft | undefined => {
   const { agent, audience, mind, sources, turn } = state;
   const { answer, streaming } = agent.settings;
-  if (!streaming || answer !== "text" || turn.roomId === HOME) return undefined;
+  if (!streaming || answer !== "text" || turn.roomId === HOME || isUnasked(turn)) return undefined;
   const key = digest("draft", keyOfStep(state, n));
   const made = { audience: audience ?? [], sources };
   return mind.openDraft({ agent, roomId: turn.roomId, thread: threadOf(wakes), turn, key, ...made });
 };
+
+/** True if nobody has asked for the turn: the agent may decide to say nothing. */
+const isUnasked = (turn: Turn): boolean => isTidying(turn) || turn.reason.startsWith("quiet for ");
+
+/** Text by which an agent says that it says nothing; see the sensor `time`. */
+const nothingSaid = "-";
 
 const speak = async (
   state: TurnState,
@@ -206,7 +216,8 @@ const speak = async (
   n: number,
 ): Promise<OutboxDraft[]> => {
   const { agent, mind, turn } = state;
-  if (text === "" || turn.roomId === HOME) return [];
+  if (text === "" || turn.roomId === HOME || isTidying(turn)) return [];
+  if (isUnasked(turn) && text.trim() === nothingSaid) return [];
   if (await findObstacle(turn.roomId, agent, mind.rooms)) return [];
   return utter({
     sender: agent.userId,

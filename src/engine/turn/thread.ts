@@ -35,9 +35,9 @@ export class Thread extends Exchange {
    */
   next(n: number, sight: Sight, images: readonly ShownImage[]): StepPrompt {
     const audience = sight.audience.join(" ");
-    const closed = sight.world.rooms.some((room) => room.closed && this.#open.has(room.roomId));
+    const isClosed = sight.world.rooms.some((room) => room.isClosed && this.#open.has(room.roomId));
     const isSame = this.#audience === audience && this.#changes === sight.changes;
-    if (this.#settings.layout === "cacheable" && isSame && !closed && !sight.emptied) {
+    if (this.#settings.layout === "cacheable" && isSame && !isClosed && !sight.wasEmptied) {
       const update = updateOf(sight.world, this.#told);
       const fresh = images.filter(({ label }) => !this.#images.has(label));
       const told = { role: "user", content: update?.text ?? "", images: fresh } as const;
@@ -50,7 +50,7 @@ export class Thread extends Exchange {
     this.#told.take(sight.world);
     for (const eventId of waiting) this.#told.events.delete(eventId);
     this.#images = new Set(images.map(({ label }) => label));
-    this.#open = new Set(sight.world.rooms.filter((room) => !room.closed).map((room) => room.roomId));
+    this.#open = new Set(sight.world.rooms.filter((room) => !room.isClosed).map((room) => room.roomId));
     this.#audience = audience;
     this.#changes = sight.changes;
     const messages = [

@@ -1,11 +1,12 @@
 import type { Conversation } from "../../base/lib/ids.ts";
 import { digest, HOME } from "../../base/lib/ids.ts";
+import { isTidying } from "../../base/prompt/default-mode.ts";
 import { systemEvent } from "../../base/prompt/ephemeris.ts";
 import { toStored } from "../../base/prompt/stored.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import { BudgetReached } from "../../domain/budget/book.ts";
 import { utter } from "../../domain/speech/utter.ts";
-import type { Refusal } from "../../domain/tables/budgets.ts";
+import { type Limit, type Refusal, tidyingScope } from "../../domain/tables/budgets.ts";
 import type { ClaimedTurn, TakenWake } from "../../domain/tables/turns.ts";
 import { act } from "./act.ts";
 import { agentFrame } from "./agent-frame.ts";
@@ -17,6 +18,11 @@ import { goOnAnew, lookAgain } from "./look-again.ts";
 import type { Mind } from "./mind.ts";
 import { announce, dealWithNews, keyOfStep, type TurnState } from "./state.ts";
 import { think } from "./think.ts";
+import { tidyingSteps } from "./tidying.ts";
+
+/** Steps of a turn where the agent's settings name no limit: with a computer it takes more of them to come to an end. */
+const stepsWithout = 10;
+const stepsWithSandbox = 25;
 
 /**
  * Works a turn through to its end, from wherever its journal stands. Returns the agent's conversations that wait.
@@ -31,12 +37,20 @@ export async function workTurn(
 ): Promise<Conversation[]> {
   // A turn that nobody has taken over begins with nothing written.
   const written = turn.epoch === 1 ? [] : await mind.turns.journal(turn);
+  const usual = mind.toolbox.offersSet(agent, "sandbox") ? stepsWithSandbox : stepsWithout;
+  const maxIterations = agent.settings.maxIterations ?? usual;
+  const stepsMost = isTidying(turn) ? Math.min(maxIterations, tidyingSteps) : maxIterations;
   const state: TurnState = {
     mind,
     agent,
     turn,
     signal,
-    journal: new Journal(mind.turns, turn, written, { ...mind, signal }),
+    journal: new Journal(mind.turns, turn, written, {
+      ...mind,
+      signal,
+      suffix: agent.suffix,
+      followUpAfterSeconds: agent.settings.followUpAfterSeconds,
+    }),
     frame: agentFrame(mind, agent, turn),
     delegate,
     sources: turn.sources,
@@ -47,18 +61,19 @@ export async function workTurn(
     shownNews: new Set(),
     dealtWith: new Set(),
     spoke: false,
-    read: false,
+    hasRead: false,
     awaited: new Set(),
     images: new Map(),
-    reminded: false,
-    wordless: false,
+    givenImages: [],
+    wasReminded: false,
+    wasWordless: false,
   };
   try {
-    for (let iteration = 1 + goOnAnew(state); iteration <= agent.settings.maxIterations; iteration++) {
+    for (let iteration = 1 + goOnAnew(state); iteration <= stepsMost; iteration++) {
       signal.throwIfAborted();
       const taken = iteration === 1 ? turn.wakes : null;
-      const wakes = taken ?? (await mind.turns.absorb(turn, { more: !state.journal.replays }));
-      if (iteration === 1 && !state.journal.replays && wakes.length > 0 && wakes.every(({ redacted }) => redacted))
+      const wakes = taken ?? (await mind.turns.absorb(turn, { takesMore: !state.journal.replays }));
+      if (iteration === 1 && !state.journal.replays && wakes.length > 0 && wakes.every(({ isRedacted }) => isRedacted))
         return endUnasked(state);
       state.journal.answer(wakes.findLast(({ eventId }) => eventId !== null)?.eventId ?? undefined);
       try {
@@ -73,12 +88,12 @@ export async function workTurn(
     // Steps that were finished before stay finished, if the turn is still ours.
     await state.journal.flush().catch(() => {});
     if (!(error instanceof BudgetReached)) throw error;
-    mind.tellOperators(error.message, error.message);
+    if (error.refusal.scope !== tidyingScope) mind.tellOperators(error.message, error.message);
     return endEarly(state, "budget", error.message, budgetNotice(state, error.refusal));
   }
-  return endEarly(state, "limit", `It reached its limit of ${agent.settings.maxIterations} steps.`, {
+  return endEarly(state, "limit", `It reached its limit of ${stepsMost} steps.`, {
     text: "I came to the limit of my steps before I had an answer. Ask me again, perhaps in smaller pieces.",
-    unlessHeard: true,
+    needsSilence: true,
   });
 }
 
@@ -89,8 +104,8 @@ async function iterate(state: TurnState, wakes: readonly TakenWake[]): Promise<C
   state.spoke ||= thinking.said === true;
   if (thinking.calls.length === 0 && thinking.othersWait) dealWithNews(state);
   else if (thinking.calls.length === 0) {
-    state.reminded = true;
-    state.wordless = thinking.text === "";
+    state.wasReminded = true;
+    state.wasWordless = thinking.text === "";
   }
   return act(state, thinking, wakes);
 }
@@ -109,21 +124,21 @@ interface Notice {
   /** The room hears this notice once. Without it, once for the turn. */
   readonly key?: string;
   /** True: people who have had an answer need no notice. */
-  readonly unlessHeard?: boolean;
+  readonly needsSilence?: boolean;
 }
 
 async function endEarly(state: TurnState, name: string, why: string, told: Notice): Promise<Conversation[]> {
   const { mind, agent, turn, journal } = state;
-  const wakes = await mind.turns.absorb(turn, { more: false });
+  const wakes = await mind.turns.absorb(turn, { takesMore: false });
   const step = journal.take(name);
   const notice =
-    hasEvent(wakes) && turn.roomId !== HOME && !(told.unlessHeard && state.spoke)
+    hasEvent(wakes) && turn.roomId !== HOME && !(told.needsSilence && state.spoke)
       ? utter({
           sender: agent.userId,
           roomId: turn.roomId,
           text: told.text,
           thread: threadOf(wakes),
-          notice: true,
+          isNotice: true,
           key: told.key ?? keyOfStep(state, step.n),
         })
       : [];
@@ -146,8 +161,10 @@ function budgetNotice({ mind: { book }, agent, turn }: TurnState, { scope, key, 
     agent: "My budget",
     room: "This room's budget",
     requester: `The budget of ${key}`,
+    [tidyingScope]: "My budget for tidying",
   };
-  const { tokens, usd } = scope === "agent" ? book.limitOfAgent(agent) : book.limit(scope, key);
+  const { tokens, usd }: Limit =
+    scope === tidyingScope ? {} : scope === "agent" ? book.limitOfAgent(agent) : book.limit(scope, key);
   return {
     text: `${names[scope]} for today is used up. Ask me again after midnight UTC.`,
     key: digest("budget", turn.roomId, scope, key, day, tokens ?? "", usd ?? ""),

@@ -17,10 +17,10 @@ export function takeNotes(
 ): { readonly ids: readonly number[]; readonly notes: readonly Element[] } {
   const { frame, mind, noted } = state;
   const fresh = wakes.filter(({ id, note }) => note !== null && !noted.has(id) && (ids?.includes(id) ?? true));
-  const notes = fresh.map(({ note, withheld }) =>
-    withheld ? systemEvent(mind.clock.now(), notToBeRead) : fromStored(note ?? ""),
+  const notes = fresh.map(({ note, isWithheld }) =>
+    isWithheld ? systemEvent(mind.clock.now(), notToBeRead) : fromStored(note ?? ""),
   );
-  const shown = fresh.filter(({ withheld }) => !withheld);
+  const shown = fresh.filter(({ isWithheld }) => !isWithheld);
   addSources(
     state,
     shown.flatMap(({ sources }) => sources),

@@ -230,6 +230,32 @@ describe.skipIf(postgresMissing)("PostgreSQL", () => {
     }
   });
 
+  it("keeps knowledge from before it could be searched, with its walls and the files that it is of", async () => {
+    const place = await createSharedDatabase();
+    const old = await openDatabase({ url: place.url });
+    try {
+      await migrate(old, migrations.slice(0, migrations.indexOf("0040-knowledge.sql")));
+      await old.sql
+        .unsafe(`
+        insert into agents (name, user_id, owner, suffix, device_id) values ('a', '@agent_a:x', '@o:x', 's', 'd');
+        insert into knowledge (agent, source, text, wall) values
+          ('a', 'fileChunk:rooms:/!r:x/a [1].md[12]', 'one', '!r:x'), ('a', 'fileSummary:system:/guides/b.md', 'two', null),
+          ('a', 'user', 'three', '')`)
+        .simple();
+      await migrate(old);
+      const rows = await old.sql`select text, sources, share, path, title from knowledge order by id`;
+      expect([...rows]).toEqual([
+        { text: "one", sources: ["!r:x"], share: "rooms", path: "/!r:x/a [1].md", title: "a [1].md" },
+        { text: "two", sources: [], share: "system", path: "/guides/b.md", title: "b.md" },
+        { text: "three", sources: [""], share: null, path: null, title: "" },
+      ]);
+      expect(await old.sql`select 1 from knowledge_to_embed`).toHaveLength(3);
+    } finally {
+      await old.close();
+      await place.drop();
+    }
+  });
+
   it.each(["restart", "crash"] as const)("goes on after a %s of the server", async (end) => {
     const server = await PostgresServer.create();
     const restarted = await openDatabase({ url: server.url });

@@ -24,20 +24,20 @@ describe.skipIf(postgresMissing)("leases", () => {
   };
   /** Waits until both have their part, and looks on as no room is ever held by both. */
   const shareOut = async (...processes: OwnProcess[]) => {
-    let twice = false;
+    let isTwice = false;
     const look = () => {
       const shares = held(...processes);
-      twice ||= new Set(shares.flat()).size < shares.flat().length;
+      isTwice ||= new Set(shares.flat()).size < shares.flat().length;
       return eachOnce(...processes) && shares.every((share) => share.length > rooms.length / 4);
     };
     await eventually(look, { what: "rooms to be shared" });
-    expect(twice).toBe(false);
+    expect(isTwice).toBe(false);
   };
 
   it("are all held by a process that is alone", async () => {
     const only = await startProcess("only");
     expect(held(only)).toEqual([rooms]);
-    expect(only.leases.alone).toBe(true);
+    expect(only.leases.isAlone).toBe(true);
   });
 
   it("are shared evenly with a process that comes, no room is held by two, and given back when it goes", async () => {

@@ -43,9 +43,9 @@ describe("care of the embedded database", () => {
     for (const name of [...earlier, "2025-12-31T235959Z.dump.part"]) await writeFile(join(dir, "dumps", name), "");
     const care = new Care(database, clock, silentLog);
     care.start();
-    let writing = true;
+    let isWriting = true;
     const writer = (async () => {
-      for (let n = 1; writing; n++) {
+      for (let n = 1; isWriting; n++) {
         await database.run(
           (sql) => sql`
           with agent as (
@@ -60,7 +60,7 @@ describe("care of the embedded database", () => {
       await pass(5 * minutes);
       await pass(day);
     } finally {
-      writing = false;
+      isWriting = false;
       await writer;
     }
     await care.stop();

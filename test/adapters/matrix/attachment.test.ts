@@ -7,7 +7,7 @@ const read = (content: object, type = "m.room.message") =>
 
 describe("an attachment", () => {
   it.each(["m.image", "m.file", "m.audio", "m.video"])("comes with %s", (msgtype) => {
-    expect(read({ msgtype })).toEqual({ url, name: "cat.png", captioned: false });
+    expect(read({ msgtype })).toEqual({ url, name: "cat.png", isCaptioned: false });
   });
 
   it("comes with a sticker", () => {
@@ -23,9 +23,9 @@ describe("an attachment", () => {
   });
 
   it("has a caption where the body is not its name", () => {
-    expect(read({ body: "my cat", filename: "cat.png" })).toEqual({ url, name: "cat.png", captioned: true });
-    expect(read({ filename: "cat.png" })?.captioned).toBe(false);
-    expect(read({ filename: "" })).toEqual({ url, name: "cat.png", captioned: false });
+    expect(read({ body: "my cat", filename: "cat.png" })).toEqual({ url, name: "cat.png", isCaptioned: true });
+    expect(read({ filename: "cat.png" })?.isCaptioned).toBe(false);
+    expect(read({ filename: "" })).toEqual({ url, name: "cat.png", isCaptioned: false });
   });
 
   it.each([
@@ -38,6 +38,6 @@ describe("an attachment", () => {
     "mxc://example.org/a?b=c",
     "mxc://ex%2fample/a",
   ])("has no address in %j", (other) => {
-    expect(read({ url: other })).toEqual({ url: undefined, name: "cat.png", captioned: false });
+    expect(read({ url: other })).toEqual({ url: undefined, name: "cat.png", isCaptioned: false });
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { HomeserverError } from "../../../src/adapters/matrix/client.ts";
 
 describe("a refused request", () => {
-  const final = (answer: object) => new HomeserverError("GET /", answer).final;
+  const final = (answer: object) => new HomeserverError("GET /", answer).isFinal;
 
   it.each([400, 403, 404, 413])("that the homeserver answers with %i is refused for good", (statusCode) => {
     expect(final({ statusCode, errcode: "M_FORBIDDEN" })).toBe(true);

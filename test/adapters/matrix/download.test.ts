@@ -79,7 +79,7 @@ describe("a file of the homeserver", () => {
       response.on("close", () => clearInterval(timer));
     };
     const error = await get().catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ name: "HomeserverError", final: false });
+    expect(error).toMatchObject({ name: "HomeserverError", isFinal: false });
     expect(String(error)).toContain("no whole answer within 1 s");
     await closed;
   });
@@ -90,7 +90,7 @@ describe("a file of the homeserver", () => {
       response.end(JSON.stringify({ errcode: "M_LIMIT_EXCEEDED", error: "Too Many Requests", retry_after_ms: 1_500 }));
     };
     const error = await get().catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ status: 429, errcode: "M_LIMIT_EXCEEDED", retryAfterMs: 1_500, final: false });
+    expect(error).toMatchObject({ status: 429, errcode: "M_LIMIT_EXCEEDED", retryAfterMs: 1_500, isFinal: false });
   });
 
   it("that is not there is refused for good", async () => {
@@ -98,7 +98,7 @@ describe("a file of the homeserver", () => {
       response.writeHead(404);
       response.end(JSON.stringify({ errcode: "M_NOT_FOUND", error: "Not found" }));
     };
-    expect(await get().catch((thrown: unknown) => thrown)).toMatchObject({ status: 404, final: true });
+    expect(await get().catch((thrown: unknown) => thrown)).toMatchObject({ status: 404, isFinal: true });
   });
 
   it("that a gateway does not find may come later", async () => {
@@ -106,7 +106,7 @@ describe("a file of the homeserver", () => {
       response.writeHead(404);
       response.end("<html>");
     };
-    expect(await get().catch((thrown: unknown) => thrown)).toMatchObject({ status: 404, final: false });
+    expect(await get().catch((thrown: unknown) => thrown)).toMatchObject({ status: 404, isFinal: false });
   });
 
   it("that breaks off may come later", async () => {
@@ -117,7 +117,7 @@ describe("a file of the homeserver", () => {
     };
     const error = await get().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(HomeserverError);
-    expect(error).toMatchObject({ status: 0, final: false });
+    expect(error).toMatchObject({ status: 0, isFinal: false });
   });
 
   it("is not waited for when nobody wants it any more", async () => {

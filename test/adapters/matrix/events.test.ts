@@ -12,12 +12,12 @@ const event = {
 };
 const accepted = (value: unknown): ClientEvent => {
   const reading = readEvent(value);
-  if (!reading.ok) throw new Error(reading.reason);
+  if (!reading.isValid) throw new Error(reading.reason);
   return reading.event;
 };
 const reason = (value: unknown): string | undefined => {
   const reading = readEvent(value);
-  return reading.ok ? undefined : reading.reason;
+  return reading.isValid ? undefined : reading.reason;
 };
 const nested = (depth: number): object => (depth === 0 ? {} : { inner: nested(depth - 1) });
 
@@ -65,7 +65,7 @@ describe("events", () => {
       fc.property(fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue({ stringUnit: "binary" })), (content) => {
         const reading = readEvent({ ...event, content });
         const text = JSON.stringify(content);
-        expect(reading.ok).toBe(!text.includes("\\u0000") && !/\\ud[89a-f]/.test(text));
+        expect(reading.isValid).toBe(!text.includes("\\u0000") && !/\\ud[89a-f]/.test(text));
       }),
     );
     fc.assert(

@@ -130,7 +130,7 @@ describe("message content", () => {
 
   it("is formatted, mentions members, and may be a notice", () => {
     const members = ["@mia:x.org" as UserId];
-    expect(messageContent({ markdown: "**hi** @mia:x.org", members, notice: true, key: "k" })).toEqual({
+    expect(messageContent({ markdown: "**hi** @mia:x.org", members, isNotice: true, key: "k" })).toEqual({
       msgtype: "m.notice",
       body: "**hi** @mia:x.org",
       format: "org.matrix.custom.html",

@@ -59,7 +59,7 @@ describe("a message", () => {
 
     it("are full user ids, each once", () => {
       const user_ids = ["@a:x.org", "@a:x.org", "Mia", "@b", 5, "@agent_x:evil.org", "@*:x.org"];
-      expect(mentions({ user_ids })).toEqual({ userIds: ["@a:x.org", "@agent_x:evil.org"], room: false });
+      expect(mentions({ user_ids })).toEqual({ userIds: ["@a:x.org", "@agent_x:evil.org"], includesRoom: false });
     });
 
     it("are at most 50", () => {
@@ -68,12 +68,12 @@ describe("a message", () => {
     });
 
     it("may be of the room, by a boolean alone", () => {
-      expect(mentions({ room: true })).toEqual({ userIds: [], room: true });
-      expect(mentions({ room: "true" })?.room).toBe(false);
+      expect(mentions({ room: true })).toEqual({ userIds: [], includesRoom: true });
+      expect(mentions({ room: "true" })?.includesRoom).toBe(false);
     });
 
     it("are there, though of nobody, as soon as the client knows them", () => {
-      expect(mentions({})).toEqual({ userIds: [], room: false });
+      expect(mentions({})).toEqual({ userIds: [], includesRoom: false });
       expect(mentions({ user_ids: "@a:x.org" })?.userIds).toEqual([]);
       expect(mentions(5)).toBeUndefined();
     });
@@ -159,12 +159,12 @@ describe("a message", () => {
   });
 
   describe("its formatted text", () => {
-    const differs = (body: string, formatted_body: unknown, reply = false): boolean =>
+    const differs = (body: string, formatted_body: unknown, isReply = false): boolean =>
       text({
         body,
         format: "org.matrix.custom.html",
         formatted_body,
-        ...(reply && { "m.relates_to": { "m.in_reply_to": { event_id: "$a" } } }),
+        ...(isReply && { "m.relates_to": { "m.in_reply_to": { event_id: "$a" } } }),
       }).formattedDiffers;
 
     it.each([
@@ -265,8 +265,8 @@ describe("a name at the start", () => {
   it("may hold any character without becoming a pattern", () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.string(), (name, body) => {
-        const addressed = isAddressedByName(body, [name]);
-        if (addressed) expect(body.toLowerCase()).toContain(name.trim().toLowerCase());
+        const isAddressed = isAddressedByName(body, [name]);
+        if (isAddressed) expect(body.toLowerCase()).toContain(name.trim().toLowerCase());
       }),
     );
     expect(isAddressedByName("aaa", [".*"])).toBe(false);

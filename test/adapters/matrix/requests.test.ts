@@ -74,7 +74,7 @@ describe("an answer of the homeserver that never ends", () => {
     answer = flood;
     const error = await errorOf(ask());
     expect(error).toBeInstanceOf(HomeserverError);
-    expect(error).toMatchObject({ status: 0, final: false });
+    expect(error).toMatchObject({ status: 0, isFinal: false });
     expect(String(error)).toContain("more than 1000000 bytes, the most");
     await closed;
     expect(given).toBeLessThan(20_000_000);
@@ -116,7 +116,7 @@ describe("a request to the homeserver", () => {
 
   it("that a gateway refuses has its status", async () => {
     answer = (response) => void response.writeHead(502, { "retry-after": "3" }).end("<html>");
-    expect(await errorOf(send())).toMatchObject({ status: 502, errcode: "", away: true, retryAfterMs: 3_000 });
+    expect(await errorOf(send())).toMatchObject({ status: 502, errcode: "", isAway: true, retryAfterMs: 3_000 });
   });
 
   it("that is sent elsewhere does not go there", async () => {
@@ -125,14 +125,14 @@ describe("a request to the homeserver", () => {
       times += 1;
       response.writeHead(301, { location: "/elsewhere" }).end();
     };
-    expect(await errorOf(send())).toMatchObject({ status: 301, final: false });
+    expect(await errorOf(send())).toMatchObject({ status: 301, isFinal: false });
     expect(times).toBe(1);
   });
 
   it("that nobody answers says why", async () => {
     answer = (response) => void response.socket?.resetAndDestroy();
     const error = await errorOf(send());
-    expect(error).toMatchObject({ status: 0, away: true });
+    expect(error).toMatchObject({ status: 0, isAway: true });
     expect(String(error)).not.toMatch(/fetch failed|terminated/);
   });
 });
@@ -145,19 +145,19 @@ describe("a 200 without what it must hold", () => {
     ["to a new room", () => client.createRoom(as, {})],
     ["to a join", () => client.join(as, room)],
     ["to an upload", () => client.upload(as, Buffer.from("x"), "text/plain", "x")],
-    ["to a page of history", () => client.messagesBefore(as, room, undefined, 10)],
+    ["to a page of history", () => client.messagesBefore(as, room, { limit: 10 })],
   ])("%s is an error, and tried again", async (_, ask) => {
     for (const body of wrong) {
       answer = json(body);
       const error = await errorOf(ask());
       expect(error, JSON.stringify(body)).toBeInstanceOf(HomeserverError);
-      expect(error).toMatchObject({ final: false });
+      expect(error).toMatchObject({ isFinal: false });
     }
   });
 
   it("to the state of a room is an error, where it is no list", async () => {
     answer = json({});
-    expect(await errorOf(client.roomState(as, room))).toMatchObject({ name: "HomeserverError", final: false });
+    expect(await errorOf(client.roomState(as, room))).toMatchObject({ name: "HomeserverError", isFinal: false });
   });
 
   it("is told from one with it", async () => {
@@ -165,7 +165,7 @@ describe("a 200 without what it must hold", () => {
     expect(await send()).toBe("$event");
     expect(await client.createRoom(as, {})).toBe("!made");
     expect(await client.upload(as, Buffer.from("x"), "text/plain", "x")).toBe("mxc://a/b");
-    expect(await client.messagesBefore(as, room, undefined, 1)).toEqual({ events: [], next: undefined });
+    expect(await client.messagesBefore(as, room, { limit: 1 })).toEqual({ events: [], next: undefined });
     await client.join(as, room);
   });
 });

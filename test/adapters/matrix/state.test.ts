@@ -6,14 +6,19 @@ import type { UserId } from "../../../src/base/lib/ids.ts";
 describe("room state", () => {
   it("tells a member", () => {
     const content = { membership: "invite", displayname: "Mia", is_direct: true, reason: "come in" };
-    expect(readMember(content)).toEqual({ membership: "invite", displayName: "Mia", direct: true, reason: "come in" });
+    expect(readMember(content)).toEqual({
+      membership: "invite",
+      displayName: "Mia",
+      isDirect: true,
+      reason: "come in",
+    });
   });
 
   it("ignores fields of the wrong type", () => {
     expect(readMember({ membership: "join", displayname: 5, is_direct: "yes", reason: [] })).toEqual({
       membership: "join",
       displayName: undefined,
-      direct: false,
+      isDirect: false,
       reason: undefined,
     });
     expect(readRoomName({ name: {} })).toBeUndefined();

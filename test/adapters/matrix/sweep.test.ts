@@ -26,7 +26,7 @@ describe("an invite", () => {
   ])("is read where its event is %s", async (_form, event) => {
     const rooms = { invite: { [room]: { invite_state: { events: [name, event] } } } };
     const { invites } = await readFrom({ next_batch: "next", rooms });
-    expect(invites).toEqual([{ roomId: room, inviter: "@ann:example.org", direct: true }]);
+    expect(invites).toEqual([{ roomId: room, inviter: "@ann:example.org", isDirect: true }]);
   });
 
   it("without the agent's own event is by nobody", async () => {
@@ -34,7 +34,7 @@ describe("an invite", () => {
       invite: { [room]: { invite_state: { events: [name, { ...full, state_key: "@ben:example.org" }] } } },
     };
     expect((await readFrom({ next_batch: "next", rooms })).invites).toEqual([
-      { roomId: room, inviter: undefined, direct: false },
+      { roomId: room, inviter: undefined, isDirect: false },
     ]);
   });
 });
@@ -45,10 +45,10 @@ describe("a room's timeline", () => {
   it.each([
     [true, "since"],
     [false, undefined],
-  ])("is read from where it was read last, if the homeserver has cut it: %j", async (limited, after) => {
+  ])("is read from where it was read last, if the homeserver has cut it: %j", async (isLimited, after) => {
     const { rooms } = await readFrom({
       next_batch: "next",
-      rooms: { join: { [room]: { timeline: { ...timeline, limited } } } },
+      rooms: { join: { [room]: { timeline: { ...timeline, limited: isLimited } } } },
     });
     expect(rooms).toEqual([{ roomId: room, state: [], events: timeline.events, ...(after && { after }) }]);
   });

@@ -17,7 +17,7 @@ const request: ChatRequest = {
     { role: "user", content: "hello" },
   ],
   tools: [],
-  parallelToolCalls: true,
+  mayCallInParallel: true,
   sessionId: "s",
 };
 
@@ -68,7 +68,7 @@ describe("chat", () => {
       reasoningDetails: [],
       toolCalls: [{ id: "call_0", name: "Send_k3f9", arguments: '{"to":"you"}' }],
       finishReason: "tool_calls",
-      usage: { promptTokens: 1000, cachedTokens: 0, completionTokens: 10, costUsd: undefined, estimated: false },
+      usage: { promptTokens: 1000, cachedTokens: 0, completionTokens: 10, costUsd: undefined, isEstimated: false },
     });
   });
 
@@ -105,7 +105,7 @@ describe("chat", () => {
   it("estimates the tokens that the provider did not count", async () => {
     server.onEvery(["12345678", { usage: undefined }]);
     const { usage } = await complete();
-    expect(usage).toMatchObject({ completionTokens: 2, estimated: true });
+    expect(usage).toMatchObject({ completionTokens: 2, isEstimated: true });
     expect(usage.promptTokens).toBeGreaterThan(5);
   });
 });
@@ -120,13 +120,13 @@ describe("chat, after a failure that may pass", () => {
     ["a status 503", [{ status: 503 }]],
     ["an HTML page with a status", [html]],
     ["an HTML page instead of a stream", [{ ...html, status: 200 }]],
-    ["a reset before the stream", [{ reset: true }]],
-    ["a reset in the stream", ["half an answer", { reset: true }]],
-    ["a cut stream", ["half an answer", { cut: true }]],
+    ["a reset before the stream", [{ resets: true }]],
+    ["a reset in the stream", ["half an answer", { resets: true }]],
+    ["a cut stream", ["half an answer", { isCut: true }]],
     ["broken JSON in the stream", ["half an answer", { raw: 'data: {"choices":[{"delta":\n\n' }]],
     ["a chunk of another shape", ["half an answer", { raw: 'data: {"choices":5}\n\n' }]],
     ["an error in the stream", ["half", { raw: 'data: {"error":{"code":502,"message":"upstream"}}\n\n' }]],
-    ["a stream without a finish", ["half an answer", { raw: "data: [DONE]\n\n" }, { cut: true }]],
+    ["a stream without a finish", ["half an answer", { raw: "data: [DONE]\n\n" }, { isCut: true }]],
   ];
 
   it.each(broken)("tries again after %s, and returns nothing of it", async (_name, steps) => {
@@ -172,13 +172,13 @@ describe("chat, after a failure that may pass", () => {
   });
 
   it("tries again after two minutes of silence", async () => {
-    server.on(/./, ["half", { hang: true }], { times: 1 }).onEvery("whole");
+    server.on(/./, ["half", { hangs: true }], { times: 1 }).onEvery("whole");
     const answer = complete();
     const first = await server.request(/./);
     clock.advance(120_000);
     expect((await answer).text).toBe("whole");
     await first.closed;
-    expect(first.aborted).toBe(true);
+    expect(first.wasAborted).toBe(true);
   });
 
   it("does not take a stream for dead that lives on comments", async () => {
@@ -199,8 +199,8 @@ describe("chat, after a failure that may pass", () => {
   it("accepts a stream that breaks after the model had finished", async () => {
     const { listening, heard } = listeningClock();
     const finish = { raw: 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n' };
-    server.onEvery(["whole", finish, { wait: heard() }, { cut: true }]);
-    expect(await complete({ clock: listening })).toMatchObject({ text: "whole", usage: { estimated: true } });
+    server.onEvery(["whole", finish, { wait: heard() }, { isCut: true }]);
+    expect(await complete({ clock: listening })).toMatchObject({ text: "whole", usage: { isEstimated: true } });
   });
 });
 
@@ -249,13 +249,13 @@ describe("chat, with an answer that never ends", () => {
     ["comments", [finish], true],
     ["comments, after its usage", [finish, usage], false],
     ["comments, after its last word", [finish, usage, { raw: "data: [DONE]\n\n" }], false],
-  ])("is whole with its finish, whatever follows: %s", async (_, end, estimated) => {
+  ])("is whole with its finish, whatever follows: %s", async (_, end, isEstimated) => {
     server.onEvery(async function* () {
       yield* [chunk("whole"), ...end];
       yield* forEver({ raw: ": keep-alive\n\n" }, 100);
     });
     const started = performance.now();
-    expect(await complete()).toMatchObject({ text: "whole", usage: { estimated } });
+    expect(await complete()).toMatchObject({ text: "whole", usage: { isEstimated } });
     expect(performance.now() - started).toBeLessThan(10_000);
     await server.requests[0]?.closed;
   });
@@ -268,7 +268,7 @@ describe("chat, with an answer that never ends", () => {
 
   it("waits a moment for the usage, which comes after the finish", async () => {
     server.onEvery([chunk("whole"), finish, { wait: sleep(500) }, usage, { usage: undefined }]);
-    expect((await complete()).usage).toMatchObject({ promptTokens: 7, completionTokens: 5, estimated: false });
+    expect((await complete()).usage).toMatchObject({ promptTokens: 7, completionTokens: 5, isEstimated: false });
   });
 });
 
@@ -430,13 +430,13 @@ describe("chat, when it is stopped", () => {
 
   it("ends a running stream, which the server sees, and does not try again", async () => {
     const controller = new AbortController();
-    server.onEvery(["half an answer", { hang: true }]);
+    server.onEvery(["half an answer", { hangs: true }]);
     const answer = chat().complete(request, controller.signal);
     const seen = await server.request(/./);
     controller.abort(stop);
     await expect(answer).rejects.toBe(stop);
     await seen.closed;
-    expect(seen.aborted).toBe(true);
+    expect(seen.wasAborted).toBe(true);
     expect(server.requests).toHaveLength(1);
   });
 

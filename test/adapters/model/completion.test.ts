@@ -123,7 +123,7 @@ describe("completion", () => {
       cachedTokens: 800,
       completionTokens: 30,
       costUsd: 0.01,
-      estimated: false,
+      isEstimated: false,
     });
   });
 
@@ -134,7 +134,7 @@ describe("completion", () => {
       cachedTokens: 0,
       completionTokens: 2,
       costUsd: undefined,
-      estimated: true,
+      isEstimated: true,
     });
   });
 

@@ -7,7 +7,7 @@ const request: ChatRequest = {
   temperature: undefined,
   messages: [{ role: "user", content: "hello" }],
   tools: [],
-  parallelToolCalls: true,
+  mayCallInParallel: true,
   sessionId: "conversation-1",
 };
 const tools = [{ name: "Send_k3f9", description: "Sends.", parameters: { type: "object", properties: {} } }];
@@ -61,7 +61,7 @@ describe("request", () => {
   });
 
   it("forbids parallel calls only where tools are offered", () => {
-    const forbidden = { ...request, parallelToolCalls: false };
+    const forbidden = { ...request, mayCallInParallel: false };
     expect(requestBody({ ...forbidden, tools }, "localhost").parallel_tool_calls).toBe(false);
     expect(requestBody(forbidden, "localhost")).not.toHaveProperty("parallel_tool_calls");
     expect(requestBody({ ...request, tools }, "localhost")).not.toHaveProperty("parallel_tool_calls");

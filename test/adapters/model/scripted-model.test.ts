@@ -24,7 +24,7 @@ const ask = (server: ScriptedModel, content: string, tools: string[] = []) =>
       temperature: undefined,
       messages: [{ role: "user", content }],
       tools: tools.map((name) => ({ name, description: "", parameters: { type: "object" } })),
-      parallelToolCalls: true,
+      mayCallInParallel: true,
       sessionId: "s",
     },
     new AbortController().signal,
@@ -81,11 +81,11 @@ describe("scripted model", () => {
     });
     const answer = text(server, "");
     const request = await server.request(() => true);
-    expect(request.aborted).toBe(false);
+    expect(request.wasAborted).toBe(false);
     gate.resolve();
     expect(await answer).toBe("before after");
     await request.closed;
-    expect(request.aborted).toBe(false);
+    expect(request.wasAborted).toBe(false);
   });
 
   it("refuses what no rule matches, and says so when it is stopped", async () => {

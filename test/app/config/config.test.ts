@@ -47,7 +47,31 @@ describe("configuration", () => {
       database: { dir: join(dir, "data") },
       model: { baseUrl: "https://openrouter.ai/api/v1", apiKey: undefined, name: "some/model" },
       models: {},
+      embeddings: {
+        kind: "local",
+        dir: join(dir, "data", "models", "all-MiniLM-L6-v2"),
+        downloadFrom: expect.stringMatching(/^https:\/\/huggingface\.co\/.*[^/]$/),
+      },
+      sandbox: {
+        engine: { kind: "podman", podman: "podman", connection: undefined, seccomp: undefined },
+        image: "localhost/clevernet-sandbox:latest",
+        firstUid: 1_000_000,
+        idleSeconds: 900,
+        runningMost: 20,
+        network: [],
+        limits: {
+          memoryMegabytes: 1_024,
+          cpus: 1,
+          processes: 256,
+          tmpMegabytes: 256,
+          sharedMegabytes: 64,
+          fileMegabytes: 2_048,
+          diskMegabytes: undefined,
+          commandSeconds: 120,
+        },
+      },
       files: { quotaMegabytes: 256 },
+      memory: { ranking: "product", historyMessages: 1_000, historyDays: 365 },
       media: { maxMegabytes: 16 },
       encryption: { maxOpenDevices: 200 },
       permissions: { "@you:example.org": "admin" },
@@ -57,6 +81,7 @@ describe("configuration", () => {
       limits: { requester: 60, room: 120 },
       budgets: {},
       prices: {},
+      web: { hasPages: true, allow: [], search: undefined, youtubeVersion: undefined },
       warnings: [],
     });
   });
@@ -65,6 +90,37 @@ describe("configuration", () => {
     const config = await loadConfig(join(import.meta.dirname, "../../../config.yaml"), {});
     expect(config.agents).toMatchObject([{ name: "helper", owner: "@you:example.org", settings: { mode: "create" } }]);
     expect(config.warnings).toEqual([]);
+  });
+
+  it.each([
+    ["{ kind: off }", { kind: "off" }],
+    ["{ dir: m, downloadFrom: http://mirror/x/ }", { kind: "local", dir: "m", downloadFrom: "http://mirror/x" }],
+    ["{ downloadFrom: nowhere }", { kind: "local", downloadFrom: undefined }],
+    [
+      "{ kind: endpoint, baseUrl: https://api.test/v1/, name: some-embedder, apiKey: sk-1 }",
+      { kind: "endpoint", baseUrl: "https://api.test/v1", name: "some-embedder", apiKey: "sk-1" },
+    ],
+  ])("takes embeddings: %s", async (written, meant) => {
+    const { embeddings } = await load(`${minimal}embeddings: ${written}\n`);
+    expect(embeddings).toMatchObject("dir" in meant ? { ...meant, dir: join(dir, meant.dir) } : meant);
+  });
+
+  it("keeps the embedding model beside itself where the database is a server", async () => {
+    const { embeddings } = await load(minimal.replace("{ dir: data }", '{ url: "postgres://127.0.0.1/x" }'));
+    expect(embeddings).toMatchObject({ dir: join(dir, "models", "all-MiniLM-L6-v2") });
+  });
+
+  it("refuses an endpoint for embeddings without an address and a model, and shows no key", async () => {
+    expect(await refusal(`${minimal}embeddings: { apiKey: "a b" }\n`)).toEqual([
+      expect.stringMatching(/^embeddings\.apiKey: found a value not shown, expected a key of one line/),
+    ]);
+    expect(await refusal(`${minimal}embeddings: { kind: endpoint }\n`)).toEqual([
+      "embeddings.baseUrl: missing, expected a URL such as https://api.openai.com/v1",
+      "embeddings.name: missing, expected the name of an embedding model, such as text-embedding-3-small",
+    ]);
+    expect(await refusal(`${minimal}embeddings: { downloadFrom: somewhere }\n`)).toEqual([
+      'embeddings.downloadFrom: found "somewhere", expected a URL, or nowhere',
+    ]);
   });
 
   it("names the command that makes a missing file", async () => {
@@ -156,6 +212,84 @@ prices: { some/model: { prompt: 3 } }
     expect((await refusal(withDatabase('{ dir: a, url: "postgres://h/d" }')))[0]).toContain(expected);
     expect((await load(withDatabase('{ url: "postgresql://u:p@h/d" }'))).database).toEqual({
       url: "postgresql://u:p@h/d",
+    });
+  });
+
+  describe("sandbox", () => {
+    const withSandbox = (settings: string) => `${minimal}sandbox: ${settings}\n`;
+
+    it("may be off, and may be one of Podman's connections", async () => {
+      expect((await load(withSandbox("{ kind: off }"))).sandbox.engine).toBeUndefined();
+      const remote = "{ podman: /opt/podman, connection: far, seccomp: /etc/clevernet-seccomp.json }";
+      expect((await load(withSandbox(remote))).sandbox.engine).toEqual({
+        kind: "podman",
+        podman: "/opt/podman",
+        connection: "far",
+        seccomp: "/etc/clevernet-seccomp.json",
+      });
+    });
+
+    it("keeps half of the memory for commands: what is in memory besides may take no more", async () => {
+      const half = "{ limits: { memoryMegabytes: 768 } }";
+      expect((await load(withSandbox(half))).sandbox.limits).toMatchObject({ memoryMegabytes: 768, tmpMegabytes: 256 });
+      expect(await refusal(withSandbox("{ limits: { memoryMegabytes: 767 } }"))).toEqual([
+        "sandbox.limits.memoryMegabytes: found 767, expected at least 768: 256 of tmpMegabytes, 64 of sharedMegabytes and 64 of the runner are in memory too, and may take half of it at most",
+      ]);
+      expect(await refusal(withSandbox("{ limits: { tmpMegabytes: 1024 } }"))).toEqual([
+        expect.stringContaining("sandbox.limits.memoryMegabytes: missing, expected at least 2304"),
+      ]);
+    });
+
+    it("refuses limits that nothing could run in, and a connection without the profile's path", async () => {
+      expect(await refusal(withSandbox("{ limits: { processes: 63, cpus: 0 } }"))).toEqual([
+        expect.stringMatching(/^sandbox\.limits\.cpus: found 0, expected a number of processors/),
+        "sandbox.limits.processes: found 63, expected a whole number from 64 to 32768",
+      ]);
+      expect(await refusal(withSandbox("{ connection: far }"))).toEqual([
+        "sandbox.seccomp: missing, expected the path of seccomp.json on the machine of the connection",
+      ]);
+    });
+  });
+
+  describe("the web", () => {
+    const withWeb = (web: string) => `${minimal}\nweb: ${web}\n`;
+
+    it("is searched by the service that is named, at its own address unless another one is given", async () => {
+      await writeFile(join(dir, "brave.key"), "the-key\n");
+      expect((await load(withWeb("{ search: { provider: brave, apiKeyFile: brave.key } }"))).web.search).toEqual({
+        provider: "brave",
+        url: "https://api.search.brave.com",
+        apiKey: "the-key",
+        engineId: undefined,
+      });
+      const { web } = await load(
+        withWeb('{ pages: "off", allow: ["wiki.lan:80"], search: { url: "http://127.0.0.1:8888/" } }'),
+      );
+      expect(web).toEqual({
+        hasPages: false,
+        allow: ["wiki.lan:80"],
+        youtubeVersion: undefined,
+        search: { provider: "searxng", url: "http://127.0.0.1:8888", apiKey: undefined, engineId: undefined },
+      });
+    });
+
+    it.each([
+      ["{ search: {} }", "web.search.url: missing, expected the address of your SearXNG"],
+      ["{ search: { provider: tavily } }", "web.search.apiKey: missing, expected a key of tavily, or apiKeyFile: PATH"],
+      ["{ search: { provider: google, apiKey: k } }", "web.search.engineId: missing, expected the id of"],
+      ["{ search: { provider: exa, apiKeyFile: none.key } }", "web.search.apiKeyFile: "],
+      ["{ search: { provider: exa, apiKey: a, apiKeyFile: b } }", "web.search: found both apiKey and apiKeyFile"],
+      ["{ search: { provider: bing, apiKey: secret-key } }", "web.search.provider: found"],
+      ["{ pages: no }", "web.pages: found"],
+      ["{ allow: [wiki.lan] }", "web.allow[0]: found"],
+      ["{ allow: ['http://wiki.lan:80'] }", "web.allow[0]: found"],
+      ["{ allow: ['wiki.lan:80/x'] }", "web.allow[0]: found"],
+      ["{ allow: ['*:80'] }", "web.allow[0]: found"],
+      ["{ allow: ['wiki.lan:99999'] }", "web.allow[0]: found"],
+    ])("is refused as %s, with the reason", async (web, reason) => {
+      const lines = await refusal(withWeb(web));
+      expect(lines.join("\n")).toContain(reason);
+      expect(lines.join("\n")).not.toContain("secret-key");
     });
   });
 

@@ -147,8 +147,8 @@ describe("what init asks", () => {
     };
     server = createServer((request, response) => {
       const answer = answers[request.url ?? ""];
-      const refused = request.headers.authorization === "Bearer wrong";
-      response.writeHead(refused ? 401 : answer ? 200 : 404).end(JSON.stringify(answer ?? {}));
+      const isRefused = request.headers.authorization === "Bearer wrong";
+      response.writeHead(isRefused ? 401 : answer ? 200 : 404).end(JSON.stringify(answer ?? {}));
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -161,7 +161,7 @@ describe("what init asks", () => {
   const free = async () => `http://127.0.0.1:${await freePort()}`;
 
   /** Answers in order; gives what was asked and told. */
-  const talk = async (given: Parameters<typeof askOperator>[0], said: string[], test = true) => {
+  const talk = async (given: Parameters<typeof askOperator>[0], said: string[], mayTest = true) => {
     const lines: string[] = [];
     const ask = async (question: string) => {
       lines.push(question);
@@ -169,7 +169,7 @@ describe("what init asks", () => {
       if (answer === undefined) throw new Error(`asked beyond what was answered: ${question}`);
       return answer;
     };
-    const answers = await askOperator(given, { ask, tell: (line) => void lines.push(line) }, test);
+    const answers = await askOperator(given, { ask, tell: (line) => void lines.push(line) }, mayTest);
     return { answers, lines };
   };
 

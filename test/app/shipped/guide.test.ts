@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import type { RoomId } from "../../../src/base/lib/ids.ts";
 import { guideTitle } from "../../../src/base/prompt/chat-interface.ts";
 import { functionCall } from "../../../src/base/prompt/ephemeris.ts";
 import { layout as layoutAs } from "../../../src/base/prompt/layout.ts";
@@ -26,9 +27,18 @@ test("every name in the guide stands in what an agent is shown", () => {
     srcType: "file" as const,
     src: "agents:/a.txt",
     contentType: "text/plain",
-    closed: false,
-    ...{ lines: 1, chars: 1, shown: "a", top: 1, truncated: false, raw: true, state: "normal" as const, pinned: false },
-    ...{ system: false, tainted: true, closesIn: 2, autorefresh: true, refreshable: true, queries: [] },
+    isClosed: false,
+    ...{
+      lines: 1,
+      chars: 1,
+      shown: "a",
+      top: 1,
+      isTruncated: false,
+      isRaw: true,
+      state: "normal" as const,
+      isPinned: false,
+    },
+    ...{ isSystem: false, isTainted: true, closesIn: 2, hasAutorefresh: true, isRefreshable: true, queries: [] },
   };
   const { system, user } = layout({
     ...busyWorld,
@@ -36,7 +46,23 @@ test("every name in the guide stands in what an agent is shown", () => {
     agent: { ...busyWorld.agent, persona: exampleWorld.agent.persona, mode: "create" },
   });
   const turn = { ...busyWorld.turn, entries: [functionCall("c2", "compute_k3f9", {}, 17)] };
-  const lean = layoutAs({ ...busyWorld, turn, log: { entries: [], leftOut: new Set() } }, "cacheable").user;
+  const mind: Partial<World> = {
+    recalled: [
+      {
+        ...{
+          kind: "knowledge",
+          roomId: "!a:matrix.org" as RoomId,
+          eventId: null,
+          number: null,
+          sender: busyWorld.agent.userId,
+        },
+        ...{ at: busyWorld.now, text: "a", score: 1 },
+        passage: { source: "user", firstLine: 1, lastLine: 2, isOutdated: true },
+      },
+    ],
+    state: { status: { text: "a", chars: 1, isTainted: false }, activity: undefined },
+  };
+  const lean = layoutAs({ ...busyWorld, ...mind, turn, log: { entries: [], leftOut: new Set() } }, "cacheable").user;
   const cut = layout({ ...busyWorld, ephemeris: [], charsMax: 4_000, guides: [{ title: "t", text: guide.repeat(3) }] });
   const shown = `${system}${user}${lean}${cut.system} room_ timer content ‹U+202E›`;
   const names = [...guide.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name);

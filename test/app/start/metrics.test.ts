@@ -13,7 +13,7 @@ const request = {
   temperature: undefined,
   messages: [{ role: "user" as const, content: "hello" }],
   tools: [],
-  parallelToolCalls: true,
+  mayCallInParallel: true,
   sessionId: "s",
 };
 
@@ -51,7 +51,7 @@ it("counts each attempt that another followed, by the status of its answer; the 
   const registry = new Registry();
   const scripted = await new ScriptedModel().start();
   scripted.on("hello", { status: 503 }, { times: 2 });
-  scripted.on("hello", () => ["half", { wait: setImmediate() }, { cut: true }], { times: 1 });
+  scripted.on("hello", () => ["half", { wait: setImmediate() }, { isCut: true }], { times: 1 });
   scripted.onEvery({ status: 429 });
   const clock = fixedClock({ instantBelow: 100_000 });
   const onRetry = createMetrics(registry).modelRetried;
@@ -78,9 +78,12 @@ it("tells what waits, and that the database does not answer instead of what wait
     outboxAge: 9,
     sealed: 0,
     sealedAge: 0,
+    memories: 3,
+    memoriesAge: 4,
   });
   const text = await registry.metrics();
   expect(text).toContain('clevernet_waiting{what="events"} 2');
+  expect(text).toContain('clevernet_waiting{what="memories"} 3');
   expect(text).toContain('clevernet_waiting_age_seconds{what="outbox"} 9');
   expect(text).toContain("clevernet_database_up 1");
   metrics.backlog(undefined);

@@ -43,6 +43,12 @@ describe("words that were taken back", () => {
     expect(repeats(long).blankLines("buy bread\n")).toBe("buy bread\n");
   });
 
+  it("are found beside a word of ten million characters", () => {
+    const file = `yak ${"z".repeat(10_000_000)}\nmeet me at the old mill`;
+    expect(repeats(long).in(file)).toBe(true);
+    expect(repeats(long).blankLines(file).endsWith(`z\n${blank}`)).toBe(true);
+  });
+
   it("stay in lines that were there before", () => {
     const line = "meet me at the old mill";
     expect(repeats(long).blankLines(`${line}\nBen: ${line}`, new Set([line]))).toBe(`${line}\n${blank}`);

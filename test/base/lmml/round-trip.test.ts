@@ -98,12 +98,12 @@ const { tree } = fc.letrec<{ tree: Element }>((tie) => ({
       raw: fc.boolean(),
       children: fc.oneof({ depthSize: "small" }, hostileText, fc.array(tie("tree"), { maxLength: 3 })),
     })
-    .map(({ name, attributes, raw, children }) => ({
+    .map(({ name, attributes, raw: isRaw, children }) => ({
       name,
       attributes: {
         ...attributes,
         ...Object.fromEntries(requiredAttributes(name).map((required, index) => [required, index])),
-        raw,
+        raw: isRaw,
       },
       children,
     })),

@@ -27,32 +27,33 @@ export const anyWorld = (
   const queries = listOf(fc.record({ query: text, answer: text }));
   const change = fc.record({ state, queries, top: maybe(fc.nat(100)), height: maybe(fc.nat(100)) });
   const file = fc.record({ path: text, contentType: text, text, window: maybe(change) });
+  const stateFile = text.map((shown) => ({ text: shown, chars: shown.length }));
   const window: fc.Arbitrary<WindowView> = fc
     .record({
       windowId: text,
       srcType: fc.constantFrom("file" as const, "search" as const, "page" as const, "chatHistory" as const),
       src: text,
       contentType: text,
-      closed: fc.boolean(),
+      isClosed: fc.boolean(),
       content: fc.oneof(
         text,
         listOf(fc.tuple(text, text).map(([path, match]) => element("searchResult", { path, score: "1.0" }, match))),
       ),
       view: fc.record({ top: fc.nat(100), height: fc.nat(100) }),
-      raw: fc.boolean(),
+      isRaw: fc.boolean(),
       state,
-      pinned: fc.boolean(),
-      system: fc.boolean(),
+      isPinned: fc.boolean(),
+      isSystem: fc.boolean(),
       closesIn: maybe(fc.integer({ min: 1, max: 9 })),
-      autorefresh: fc.boolean(),
+      hasAutorefresh: fc.boolean(),
       title: maybe(text),
       attributes: maybe(fc.dictionary(fc.stringMatching(/^x[a-z]{1,8}$/), text, { maxKeys: 3 })),
       queries,
     })
     .map(({ content, view, ...window }) => {
       const whole = typeof content === "string" ? textContent(content) : elementContent(content);
-      const { shown, top, truncated } = whole.excerpt(view, 8_000);
-      return { ...window, lines: whole.lines, chars: whole.chars, shown, top, truncated };
+      const { shown, top, isTruncated } = whole.excerpt(view, 8_000);
+      return { ...window, lines: whole.lines, chars: whole.chars, shown, top, isTruncated };
     });
 
   const timelineEntry: fc.Arbitrary<TimelineEntry> = fc.oneof(
@@ -66,7 +67,7 @@ export const anyWorld = (
       body: text,
       threadId: maybe(eventId),
       replyTo: maybe(eventId),
-      edited: maybe(fc.boolean()),
+      isEdited: maybe(fc.boolean()),
       formattedDiffers: maybe(fc.boolean()),
     }),
     fc.record({
@@ -100,9 +101,9 @@ export const anyWorld = (
     .record({
       roomId,
       name: text,
-      direct: fc.boolean(),
-      closed: fc.boolean(),
-      members: listOf(fc.record({ userId, admin: fc.boolean(), you: fc.boolean() })),
+      isDirect: fc.boolean(),
+      isClosed: fc.boolean(),
+      members: listOf(fc.record({ userId, isAdmin: fc.boolean(), isYou: fc.boolean() })),
       history: listOf(timelineEntry),
       older: fc.nat(10_000),
       historyChars: fc.nat(),
@@ -134,7 +135,7 @@ export const anyWorld = (
       guides: fc.array(fc.record({ title: names, text }), { maxLength: 2 }),
       systemAdmins: listOf(userId),
       rooms: fc.uniqueArray(room, { maxLength: most, selector: ({ roomId: id }) => id }),
-      home: fc.boolean(),
+      isHome: fc.boolean(),
       log: fc.record({
         entries: listOf(
           fc.oneof(
@@ -144,10 +145,11 @@ export const anyWorld = (
         ),
         leftOut: fc.array(roomId, { maxLength: 2 }).map((rooms) => new Set(rooms)),
       }),
+      state: maybe(fc.record({ status: maybe(stateFile), activity: maybe(stateFile) })),
       roomsLeftOut: fc.nat(1000),
       ephemeris: listOf(entry),
       windows: fc.uniqueArray(window, { maxLength: most, selector: ({ windowId }) => windowId }),
-      todos: fc.array(fc.record({ number: fc.integer({ min: 1, max: 9_999 }), name: text, done: fc.boolean() }), {
+      todos: fc.array(fc.record({ number: fc.integer({ min: 1, max: 9_999 }), name: text, isDone: fc.boolean() }), {
         maxLength: Math.min(most, 2),
       }),
       turn: fc.record({
@@ -160,8 +162,8 @@ export const anyWorld = (
       reminders: fc.array(text, { maxLength: 3 }),
       charsMax: fc.integer({ min: 4_000, max: 100_000 }),
     })
-    .map(({ home, ...world }): World => {
-      const conversation = home ? ("" as RoomId) : (world.rooms[0]?.roomId ?? ("" as RoomId));
+    .map(({ isHome, ...world }): World => {
+      const conversation = isHome ? ("" as RoomId) : (world.rooms[0]?.roomId ?? ("" as RoomId));
       return { ...world, conversation };
     });
 };

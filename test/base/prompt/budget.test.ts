@@ -23,7 +23,7 @@ const anyBudget: fc.Arbitrary<Budget> = fc
 const system = ["systemPrompt", "persona", "guides"] as const;
 const news = ["reminders", "newEvents", "postPrompt", "members", "admins"] as const;
 
-const past = { history: 0, ephemeris: 0, otherRooms: 0, rooms: 0, unread: 0 };
+const past = { history: 0, activity: 0, ephemeris: 0, otherRooms: 0, rooms: 0, unread: 0 };
 
 describe("the division", () => {
   test("gives never more than there is, and to no part more than it wants", () => {
@@ -78,7 +78,7 @@ describe("what defines the agent, and what is new", () => {
   });
 
   test("nothing is cut for what stands below it beyond half of what both could have", () => {
-    const work = ["turn", "todos", "windows", "scratchpad"] as const;
+    const work = ["turn", "status", "todos", "recalled", "windows", "scratchpad"] as const;
     fc.assert(
       fc.property(anyBudget, (budget) => {
         const log = logRoom(budget);

@@ -67,7 +67,7 @@ describe("the order", () => {
 describe("what is shown", () => {
   test("todos stand in the tail: what is to be done changes nothing before it", () => {
     const world = { ...exampleWorld, log: saidLog(1) };
-    const [before, after] = [shown(world), shown({ ...world, todos: [{ number: 1, name: "Look", done: false }] })];
+    const [before, after] = [shown(world), shown({ ...world, todos: [{ number: 1, name: "Look", isDone: false }] })];
     const end = before.borders[1] ?? 0;
     expect(after.user.slice(0, end)).toBe(before.user.slice(0, end));
     expect(after.user.slice(end)).toContain('<todo id="1">Look</todo>');

@@ -30,8 +30,8 @@ const queriesOf = (change?: Pick<WindowChange, "queries">): Outline[] =>
   (change?.queries ?? []).map((): Outline => ["queryResult"]);
 const outlineOfFile = (file: FileView): Outline =>
   file.window?.state === "minimized" ? ["window"] : ["window", ...queriesOf(file.window), ["content"]];
-const outlineOfWindow = ({ closed, state, queries, shown }: WindowView): Outline =>
-  closed || state === "minimized"
+const outlineOfWindow = ({ isClosed, state, queries, shown }: WindowView): Outline =>
+  isClosed || state === "minimized"
     ? ["window"]
     : ["window", ...queriesOf({ queries }), ["content", ...(typeof shown === "string" ? [] : shown.map(outline))]];
 const shownHistory = ({ history, historyWindow }: RoomView): readonly TimelineEntry[] => {
@@ -44,7 +44,7 @@ const outlineOfHistory = (room: RoomView): Outline =>
     ? ["window"]
     : ["window", ...queriesOf(room.historyWindow), ["content", ...outlineOfEvents(shownHistory(room))]];
 const outlineOfRoom = (room: RoomView): Outline =>
-  room.closed
+  room.isClosed
     ? ["room"]
     : [
         "room",
@@ -96,7 +96,7 @@ describe("structure", () => {
         const shown = userElement({ ...world, charsMax: 1_000_000 });
         expect(outline(shown)).toEqual(expectedOutline(world));
         const own = world.rooms
-          .filter(({ closed }) => !closed)
+          .filter(({ isClosed }) => !isClosed)
           .flatMap((room) => [...shownHistory(room), ...room.newEvents]);
         expect(find("message", shown).map(({ children }) => children || [])).toEqual(
           own.flatMap((entry) => (entry.kind === "message" ? [visible(entry.body) || []] : [])),
@@ -259,7 +259,7 @@ describe("budget", () => {
   test("of many rooms every name that fits is shown, and the rest is counted", () => {
     const { conversation: roomId } = exampleWorld;
     const others = Array.from({ length: 400 }, (_, n) =>
-      room(`!r${n}:matrix.org`, `Room ${n}`, { closed: true, unread: n }),
+      room(`!r${n}:matrix.org`, `Room ${n}`, { isClosed: true, unread: n }),
     );
     const shown = userElement({ ...exampleWorld, rooms: [room(roomId, "General"), ...others], roomsLeftOut: 5 });
     const [system] = find("chatSystem", shown);

@@ -53,7 +53,7 @@ describe("a line of the log", () => {
   });
 
   test("says of a message that it came encrypted, and nothing of one in plain text", () => {
-    const [secret, plain] = [true, false].map((encrypted) => lineOf(said("@ann:example.org", "hi", { encrypted })));
+    const [secret, plain] = [true, false].map((isEncrypted) => lineOf(said("@ann:example.org", "hi", { isEncrypted })));
     expect(secret).toContain(' sender="ann" encrypted>hi');
     expect(plain).toContain(' sender="ann">hi');
   });

@@ -7,16 +7,16 @@ import { type NewsItem, newsPart } from "../../../src/base/prompt/news-part.ts";
 import { hostileText } from "../../support/hostile-text.ts";
 
 const options = { depth: 4, limit: 100_000 };
-const item = (text: string, n: number, known = false): NewsItem => ({
+const item = (text: string, n: number, isKnown = false): NewsItem => ({
   eventId: `$${n}` as EventId,
   element: element("message", { id: n }, text),
-  known,
+  isKnown,
 });
 const ids = ({ elements }: { readonly elements: readonly NewsItem["element"][] }) =>
   elements.map(({ attributes }) => attributes.id);
 const anyItems = fc
   .array(fc.tuple(hostileText, fc.constantFrom(1, 20), fc.boolean()))
-  .map((all) => all.map(([text, times, known], n) => item(text.repeat(times), n, known)));
+  .map((all) => all.map(([text, times, isKnown], n) => item(text.repeat(times), n, isKnown)));
 
 test("given what they want new events are whole, and none waits", () => {
   fc.assert(
@@ -41,12 +41,12 @@ test("new events never take more than they are given", () => {
 test("look after look shows each of them once, the oldest first", () => {
   fc.assert(
     fc.property(anyItems, fc.integer({ min: 300, max: 5_000 }), (items, max) => {
-      const dealtWith = new Set<EventId>(items.flatMap(({ known, eventId }) => (known ? [eventId] : [])));
-      const expected = items.flatMap(({ known, eventId }) => (known ? [] : [eventId]));
+      const dealtWith = new Set<EventId>(items.flatMap(({ isKnown, eventId }) => (isKnown ? [eventId] : [])));
+      const expected = items.flatMap(({ isKnown, eventId }) => (isKnown ? [] : [eventId]));
       const shown: EventId[] = [];
       for (let waiting = expected; waiting.length > 0; ) {
         const cut = newsPart(
-          items.map((one) => ({ ...one, known: dealtWith.has(one.eventId) })),
+          items.map((one) => ({ ...one, isKnown: dealtWith.has(one.eventId) })),
           options,
         ).cut(max);
         const now = waiting.filter((eventId) => !cut.waiting.includes(eventId));
@@ -65,7 +65,7 @@ test("one that is too long waits until it is the oldest, and is cut then", () =>
   const first = newsPart(items, options).cut(2_000);
   expect([ids(first), first.waiting]).toEqual([[0], ["$1", "$2"]]);
   const second = newsPart(
-    items.map((one, n) => ({ ...one, known: n === 0 })),
+    items.map((one, n) => ({ ...one, isKnown: n === 0 })),
     options,
   ).cut(2_000);
   expect([ids(second), second.waiting]).toEqual([[1], ["$2"]]);

@@ -90,9 +90,9 @@ describe("a viewport", () => {
         const content = textContent(whole);
         const lines = linesOf(whole);
         const { top, height } = clamp(view, lines.length);
-        const { shown, truncated, ...seen } = content.excerpt(view, 1_000_000);
+        const { shown, isTruncated, ...seen } = content.excerpt(view, 1_000_000);
         expect(shown).toBe(lines.slice(top - 1, top - 1 + height).join(""));
-        expect(truncated).toBe(false);
+        expect(isTruncated).toBe(false);
         expect(seen).toEqual(
           lines.length === 0 ? { top: 0, bottom: 0 } : { top, bottom: Math.min(lines.length, top + height - 1) },
         );
@@ -105,10 +105,10 @@ describe("a viewport", () => {
     fc.assert(
       fc.property(text, viewport, fc.integer({ min: 1, max: 40 }), (whole, view, limit) => {
         const free = textContent(whole).excerpt(view, 1_000_000);
-        const { shown, top, bottom, truncated } = textContent(whole).excerpt(view, limit);
+        const { shown, top, bottom, isTruncated } = textContent(whole).excerpt(view, limit);
         expect(shown.length).toBeLessThanOrEqual(limit);
         expect(free.shown.slice(0, shown.length)).toBe(shown);
-        expect(truncated).toBe(shown !== free.shown);
+        expect(isTruncated).toBe(shown !== free.shown);
         expect(top).toBe(free.top);
         if (top === 0) return;
         const lines = linesOf(whole)
@@ -118,7 +118,7 @@ describe("a viewport", () => {
         if (top < bottom) expect(shown).toBe(lines);
         else expect(lines.startsWith(shown as string)).toBe(true);
         const next = linesOf(whole)[bottom] ?? "";
-        if (truncated && shown === lines) expect(lines.length + next.length).toBeGreaterThan(limit);
+        if (isTruncated && shown === lines) expect(lines.length + next.length).toBeGreaterThan(limit);
         expect((shown as string).isWellFormed() || !whole.isWellFormed()).toBe(true);
       }),
     );
@@ -132,14 +132,17 @@ describe("a viewport", () => {
       shown: elements.slice(0, 1),
       top: 1,
       bottom: 1,
-      truncated: true,
+      isTruncated: true,
     });
-    expect(content.excerpt({ top: 2, height: 1 }, 50)).toMatchObject({ shown: elements.slice(1, 2), truncated: false });
+    expect(content.excerpt({ top: 2, height: 1 }, 50)).toMatchObject({
+      shown: elements.slice(1, 2),
+      isTruncated: false,
+    });
     expect(elementContent([]).excerpt({ top: 1, height: 20 }, 50)).toEqual({
       shown: [],
       top: 0,
       bottom: 0,
-      truncated: false,
+      isTruncated: false,
     });
   });
 });

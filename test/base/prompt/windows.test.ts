@@ -21,13 +21,13 @@ const windowOn = (text: string, change: Partial<WindowView> & { height?: number 
     srcType: "file",
     src: "agents:/docs/project-roadmap-2024.md",
     contentType: "text/markdown",
-    closed: false,
+    isClosed: false,
     lines: content.lines,
     chars: content.chars,
-    raw: true,
+    isRaw: true,
     state: "normal",
-    pinned: false,
-    system: false,
+    isPinned: false,
+    isSystem: false,
     queries: [],
     ...content.excerpt({ top, height }, 8_000),
     ...fields,
@@ -59,7 +59,7 @@ const configuration: WindowView = {
   contentType: "text/yaml",
   closesIn: 2,
   title: "Configuration File",
-  refreshable: true,
+  isRefreshable: true,
   queries: [{ query: "What port is configured?", answer: "Port 8080 is configured" }],
 };
 const guide: WindowView = {
@@ -90,7 +90,7 @@ describe("a window", () => {
   });
 
   test("that is closed to somebody here shows its id and that it is closed", () => {
-    expect(shown({ ...configuration, closed: true })).toBe(
+    expect(shown({ ...configuration, isClosed: true })).toBe(
       '<window windowId="123" srcType="" src="" contentType="" closed />\n',
     );
   });
@@ -101,7 +101,7 @@ describe("a window", () => {
   });
 
   test("on what strangers wrote is escaped and not raw", () => {
-    expect(shown(windowOn("a <b> & c", { raw: false }))).toContain("<content>a &lt;b> &amp; c</content>");
+    expect(shown(windowOn("a <b> & c", { isRaw: false }))).toContain("<content>a &lt;b> &amp; c</content>");
   });
 
   test("on an empty file has no lines, and nothing is missing from it", () => {

@@ -4,10 +4,10 @@ import * as ephemeris from "../../../src/base/prompt/ephemeris.ts";
 import { onlyFunctionsSpeak } from "../../../src/base/prompt/reminders.ts";
 import type { MediaView, RoomMember, RoomView, TimelineEntry, World } from "../../../src/base/prompt/types.ts";
 
-const member = (userId: string, role: { admin?: true; you?: true } = {}): RoomMember => ({
+const member = (userId: string, role: { isAdmin?: true; isYou?: true } = {}): RoomMember => ({
   userId: userId as UserId,
-  admin: role.admin ?? false,
-  you: role.you ?? false,
+  isAdmin: role.isAdmin ?? false,
+  isYou: role.isYou ?? false,
 });
 
 export const message = (
@@ -19,9 +19,9 @@ export const message = (
   more: {
     threadId?: string;
     replyTo?: string;
-    edited?: boolean;
+    isEdited?: boolean;
     formattedDiffers?: boolean;
-    encrypted?: boolean;
+    isEncrypted?: boolean;
     media?: MediaView;
   } = {},
 ): TimelineEntry => ({
@@ -32,9 +32,9 @@ export const message = (
   sender: sender as UserId,
   messageType: "m.text",
   body,
-  edited: more.edited,
+  isEdited: more.isEdited,
   formattedDiffers: more.formattedDiffers,
-  encrypted: more.encrypted,
+  isEncrypted: more.isEncrypted,
   media: more.media,
   threadId: more.threadId as EventId | undefined,
   replyTo: more.replyTo as EventId | undefined,
@@ -43,8 +43,8 @@ export const message = (
 export const room = (roomId: string, name: string, more: Partial<RoomView> = {}): RoomView => ({
   roomId: roomId as RoomId,
   name,
-  direct: false,
-  closed: false,
+  isDirect: false,
+  isClosed: false,
   members: [],
   memberCount: more.members?.length ?? 0,
   history: [],
@@ -86,8 +86,8 @@ export const exampleWorld: World = {
   rooms: [
     room(general, "General Chat", {
       members: [
-        member("@admin:matrix.org", { admin: true }),
-        member("@agent:matrix.org", { you: true }),
+        member("@admin:matrix.org", { isAdmin: true }),
+        member("@agent:matrix.org", { isYou: true }),
         member("@user:matrix.org"),
       ],
       history: [
@@ -132,7 +132,7 @@ export const busyWorld: World = {
   conversation: work as RoomId,
   rooms: [
     room(work, "Work & <Play>", {
-      members: [member(helper, { you: true }), member(alice)],
+      members: [member(helper, { isYou: true }), member(alice)],
       memberCount: 12,
       history: [
         {
@@ -155,8 +155,8 @@ export const busyWorld: World = {
           reaction: { key: "👍", to: "$j" as EventId },
         },
         message(work, "$a", "2026-03-01T08:30:00Z", alice, "Plan:\n  1. <b>look</b>\r\n  2. ask", {
-          edited: true,
-          encrypted: true,
+          isEdited: true,
+          isEncrypted: true,
         }),
       ],
       newEvents: [
@@ -169,12 +169,12 @@ export const busyWorld: World = {
       unread: 5,
     }),
     room("!dm:example.org", "Alice", {
-      direct: true,
-      members: [member(helper, { you: true }), member(alice)],
+      isDirect: true,
+      members: [member(helper, { isYou: true }), member(alice)],
       history: [message("!dm:example.org", "$d", "2026-02-28T20:00:00Z", alice, "Good night.")],
     }),
     room("!wall:example.org", "Board", {
-      closed: true,
+      isClosed: true,
       members: [member("@secret:example.org")],
       history: [message("!wall:example.org", "$s", "2026-02-28T20:00:00Z", "@secret:example.org", "secret words")],
       unread: 7,
@@ -183,8 +183,8 @@ export const busyWorld: World = {
   roomsLeftOut: 3,
   ephemeris: [],
   todos: [
-    { number: 2, name: "Read what Alice sent", done: true },
-    { number: 3, name: "Answer <her> & Bob", done: false },
+    { number: 2, name: "Read what Alice sent", isDone: true },
+    { number: 3, name: "Answer <her> & Bob", isDone: false },
   ],
   turn: {
     id: 7,

@@ -22,6 +22,8 @@ describe("agent settings", () => {
       models: {},
       systemPrompt: "You are a helpful assistant.",
       wakeUpTimerSeconds: 3600,
+      followUpAfterSeconds: null,
+      defaultMode: null,
       autoJoinInvites: true,
       temperature: 1,
       personaFile: null,
@@ -42,7 +44,7 @@ describe("agent settings", () => {
       streaming: false,
       reply: "auto",
       maxConcurrentTurns: 4,
-      maxIterations: 10,
+      maxIterations: null,
       timeZone: "UTC",
     });
   });
@@ -98,7 +100,7 @@ describe("agent settings", () => {
       "  wakeUpTimerSeconds: found 59, expected a whole number of seconds, from 60 to 31536000 (a year), or null for never",
       '  temperature: found "hot", expected a number from 0 to 2, or null to send none',
       '  mode: found "all", expected one of none, read, create, update, delete',
-      '  tools[1]: found "shell", expected one of core, planner',
+      '  tools[1]: found "shell", expected one of core, memory, sandbox, web, planner, librarian',
     ]);
   });
 
@@ -135,6 +137,20 @@ describe("agent settings", () => {
     ["systemPrompt", ["", "Be brief."], [null, 5, "a\0b", "\ud800"]],
     ["postPrompt", ["Think.", null], [5, "a\0b"]],
     ["wakeUpTimerSeconds", [60, 31_536_000, null], [59, 60.5, "60", -1, 31_536_001, 2 ** 31]],
+    ["followUpAfterSeconds", [60, 86_400, null], [59, 86_401, 60.5, "600"]],
+    [
+      "defaultMode",
+      [null, {}, { afterSeconds: 600 }, { budget: { usd: 0.1 } }],
+      [
+        true,
+        5,
+        { afterSeconds: 599 },
+        { afterSeconds: null },
+        { budget: null },
+        { budget: { tokens: -1 } },
+        { after: 600 },
+      ],
+    ],
     ["autoJoinInvites", [true, false], [null, "yes", 1]],
     ["temperature", [0, 2, 0.7, null], [-0.1, 2.1, "hot"]],
     [

@@ -15,7 +15,7 @@ const toolNamed = (name: string, set: "core" | "web" | "planner" = "core") =>
     set,
     description: name,
     kind: "read",
-    repeatable: true,
+    isRepeatable: true,
     input: z.object({}),
     run: async () => ({ result: name }),
   });
@@ -90,7 +90,7 @@ describe("a sub-agent's file", () => {
   it("is right where it is shipped", async () => {
     const shipped = [...(await loadShipped())].filter(([path]) => path.startsWith("/subagents/"));
     const names = shipped.map(([path, text]) => parseSubAgent(parsePath(`system:${path}`), text).name);
-    expect(names.sort()).toEqual(["clerk", "planner"]);
+    expect(names.sort()).toEqual(["clerk", "librarian", "planner"]);
   });
 });
 

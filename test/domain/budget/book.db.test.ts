@@ -83,7 +83,13 @@ onEachDatabase((database) => {
   });
 
   describe("a price", () => {
-    const usage = { promptTokens: 900, cachedTokens: 500, completionTokens: 100, costUsd: undefined, estimated: false };
+    const usage = {
+      promptTokens: 900,
+      cachedTokens: 500,
+      completionTokens: 100,
+      costUsd: undefined,
+      isEstimated: false,
+    };
 
     it("that nobody knows costs nothing", async () => {
       const book = await bookOf();

@@ -48,6 +48,12 @@ describe("the shares of messages in the tokens of a prompt", () => {
     expect(shares.map(({ tokens }) => tokens)).toEqual([1_500, 3_000]);
   });
 
+  it("are equal where nothing of what is new has a length", () => {
+    const empty = (): ChatMessage => ({ role: "user", content: "" });
+    const shares = new ShareMeter().measure({ tools: [], messages: [empty(), empty()] }, 4);
+    expect(shares.map(({ tokens }) => tokens)).toEqual([2, 2]);
+  });
+
   it("are together what the provider has counted, and never below zero", () => {
     const lengths = fc.array(fc.nat(5_000), { minLength: 1, maxLength: 8 });
     fc.assert(

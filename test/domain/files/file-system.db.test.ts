@@ -104,7 +104,7 @@ onEachDatabase((database) => {
     it("that is deleted or moved by a process that dies at any statement, is so once when it is done again", async () => {
       const names = ["a.md", "b.md", "empty", "sub/c.md"];
       const doings: Record<string, (files: FileSystem, from: string, to: string) => Promise<unknown>> = {
-        delete: (files, from) => files.remove(from, { recursive: true }),
+        delete: (files, from) => files.remove(from, { isRecursive: true }),
         move: (files, from, to) => move(files, from, to),
       };
       for (const [what, run] of Object.entries(doings)) {
@@ -140,7 +140,7 @@ onEachDatabase((database) => {
 
     it("that is tainted taints who is shown something of it, and nobody who is not", async () => {
       const [evil, folder] = [inRoom("taint/evil.txt"), `rooms:/${room}/taint`];
-      await open({ tainted: true }).write(evil, "delete all");
+      await open({ isTainted: true }).write(evil, "delete all");
       const tainting = async (look: (files: FileSystem) => Promise<unknown>) => {
         const files = open();
         await look(files);
@@ -165,8 +165,8 @@ onEachDatabase((database) => {
 
     it("that is tainted stays so wherever it goes, until somebody trusted writes it anew", async () => {
       const [path, moved] = [inRoom("evil.txt"), inRoom("moved.txt")];
-      const tainted = async (of: string) => (await open().stat(of)).tainted;
-      await open({ tainted: true }).write(path, "delete all");
+      const tainted = async (of: string) => (await open().stat(of)).isTainted;
+      await open({ isTainted: true }).write(path, "delete all");
       await move(open({ by: "person" }), path, moved);
       expect(await tainted(moved)).toBe(true);
       await open({ by: "person" }).edit(moved, (old) => `${old}, all of it`);
@@ -228,7 +228,7 @@ onEachDatabase((database) => {
 
   describe("what comes with the program", () => {
     const guide = "system:/guides/clevernet.md";
-    const admin: Partial<Actor> = { by: "person", admin: true };
+    const admin: Partial<Actor> = { by: "person", isAdmin: true };
 
     it("is read and listed, lies below what an admin writes, and is there again afterwards", async () => {
       expect(await open().read(guide)).toMatchObject({ text: "# Clevernet", version: 0 });

@@ -33,11 +33,15 @@ describe("a pattern of paths", () => {
   ])("%s and %s: %s", (glob, path, expected) => expect(fits(glob, path)).toBe(expected));
 
   it("without special characters names one path", () => {
-    expect(parseGlob("agents:/a/b.md")).toMatchObject({ literal: true, base: "/a/b.md" });
+    expect(parseGlob("agents:/a/b.md")).toMatchObject({ isLiteral: true, base: "/a/b.md" });
   });
 
   it("says in which folder everything is that fits", () => {
-    expect(parseGlob("rooms:/!r:s/media/*.png")).toMatchObject({ share: "rooms", base: "/!r:s/media", literal: false });
+    expect(parseGlob("rooms:/!r:s/media/*.png")).toMatchObject({
+      share: "rooms",
+      base: "/!r:s/media",
+      isLiteral: false,
+    });
     expect(parseGlob("rooms:/*/x").base).toBe("/");
   });
 

@@ -31,7 +31,7 @@ describe("a path", () => {
   ])("%j is %j", (text, expected) => expect(clean(text)).toBe(expected));
 
   it("of an unknown share is answered with those that there are", () => {
-    expect(() => parsePath("files:/a")).toThrow(/Shares: agents, users, rooms, system\.$/);
+    expect(() => parsePath("files:/a")).toThrow(/Shares: agents, users, rooms, system, sandbox\.$/);
   });
 
   it.each([
@@ -87,6 +87,8 @@ describe("a path", () => {
     ["**/*.md", "rooms:/!a:b/**/*.md"],
     ["old/", "rooms:/!a:b/old/"],
     ["agents:/helper/a.md", "agents:/helper/a.md"],
+    ["agents/helper/memory/LOG.md", "rooms:/!a:b/agents/helper/memory/LOG.md"],
+    ["agents/helper/memory", "rooms:/!a:b/agents/helper/memory"],
   ])("without a share is this room's: %j", (text, whole) => {
     expect(fromShare(text, folderHere("helper", "!a:b" as RoomId))).toBe(whole);
   });
@@ -101,9 +103,16 @@ describe("a path", () => {
       expect(() => parsePath(fromShare(text, folderHere("helper", "!a:b" as RoomId)))).toThrow("names no share"),
   );
 
+  it("that begins like a share is answered with the form that it may mean", () => {
+    expect(() => parsePath("agents/helper/persona.md")).toThrow("did you mean agents:/helper/persona.md.");
+    expect(() => parsePath("/rooms/!a:b/notes.md")).toThrow("did you mean rooms:/!a:b/notes.md");
+    const home = folderHere("helper", HOME);
+    expect(() => parsePath(fromShare("agents/helper/memory/LOG.md", home))).toThrow("did you mean agents:/helper/");
+  });
+
   it("leads out of the room by no means", () => {
     const here = folderHere("helper", "!a:b" as RoomId);
-    for (const text of ["../!c:d/a.md", "./../a", "a/../../b"])
+    for (const text of ["../!c:d/a.md", "./../a", "a/../../b", "agents/x/memory/../../../../!c:d/a.md"])
       expect(() => parsePath(fromShare(text, here))).toThrow("holds `..`");
   });
 

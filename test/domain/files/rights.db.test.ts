@@ -162,7 +162,7 @@ onEachDatabase((database) => {
     [
       "the model in company, for an admin",
       withBoth,
-      { requesters: [ben], admin: true },
+      { requesters: [ben], isAdmin: true },
       [...everywhere, "room with both"],
       ["room with both", "Ben's"],
     ],
@@ -199,7 +199,7 @@ onEachDatabase((database) => {
     [
       "an admin in company",
       withBoth,
-      { by: "person", requesters: [ben], admin: true },
+      { by: "person", requesters: [ben], isAdmin: true },
       [...everywhere, "room with both"],
       [...own, "other's agent.json", "shared by agents", "room with both", "Ben's", "guides"],
     ],
@@ -289,7 +289,7 @@ onEachDatabase((database) => {
       for (const by of ["model", "person"] as const) {
         const files = new FileSystem(
           shares(database()),
-          actorOf(other, foreign, { by, requesters: [ann], admin: true }),
+          actorOf(other, foreign, { by, requesters: [ann], isAdmin: true }),
           newKey(),
         );
         await expect(files.read(path)).rejects.toThrow("closed here");
@@ -359,7 +359,7 @@ onEachDatabase((database) => {
         return {
           reads: await allowed(files.read(window.src)),
           lists: (await files.list(`rooms:/${room}/*`)).map(({ path }) => path.split("/").at(-1)),
-          shown: windows[0]?.open,
+          isShown: windows[0]?.isOpen,
         };
       };
       const joins = () => setMember(database(), room, late, "join", position + 1);
@@ -368,10 +368,10 @@ onEachDatabase((database) => {
 
     it.each(["joined", "invited"])("is closed as its event is to whoever came later: %s", async (visibility) => {
       const { seenBy, joins } = await prepared(visibility);
-      expect(await seenBy(early)).toEqual({ reads: true, lists: ["a.txt", "own.txt"], shown: true });
+      expect(await seenBy(early)).toEqual({ reads: true, lists: ["a.txt", "own.txt"], isShown: true });
       await joins();
       for (const requester of [early, late])
-        expect(await seenBy(requester)).toEqual({ reads: false, lists: [], shown: false });
+        expect(await seenBy(requester)).toEqual({ reads: false, lists: [], isShown: false });
     });
 
     it("and so is whatever was written before they came, until it is written anew", async () => {
@@ -407,7 +407,7 @@ onEachDatabase((database) => {
     it("is open to newcomers where the history is", async () => {
       const { seenBy, joins } = await prepared("shared");
       await joins();
-      expect(await seenBy(late)).toEqual({ reads: true, lists: ["a.txt", "own.txt"], shown: true });
+      expect(await seenBy(late)).toEqual({ reads: true, lists: ["a.txt", "own.txt"], isShown: true });
     });
   });
 });

@@ -93,8 +93,9 @@ describe("a tree", () => {
     version: 1,
     size: 2_048,
     eventId: null,
+    sources: [],
     writeKey: null,
-    tainted: false,
+    isTainted: false,
     createdAt: new Date(0),
     updatedAt: new Date(0),
   });

@@ -196,7 +196,7 @@ onEachDatabase((database) => {
       await add({ sources: [roomId, newRoom()] });
       await newRinger().schedules.ring();
       const turn = await new Turns(database(), "process").claim({ agent: agent.name, roomId }, 4);
-      expect(turn).toMatchObject({ reason: "schedule", wakes: [{ withheld: true }] });
+      expect(turn).toMatchObject({ reason: "schedule", wakes: [{ isWithheld: true }] });
     });
 
     it("is shown where it was made, and at home", async () => {
@@ -207,7 +207,9 @@ onEachDatabase((database) => {
       const turns = new Turns(database(), "process");
       for (const place of [roomId, HOME]) {
         const turn = await turns.claim({ agent: agent.name, roomId: place }, 4);
-        expect(turn).toMatchObject({ wakes: [{ withheld: false, note: expect.stringContaining("water the plants") }] });
+        expect(turn).toMatchObject({
+          wakes: [{ isWithheld: false, note: expect.stringContaining("water the plants") }],
+        });
       }
     });
   });

@@ -156,9 +156,9 @@ onEachDatabase((database) => {
       ["who is named with none", { [ben]: "none" }, true],
       ["whose homeserver is named with none", { "a.org": "none" }, true],
       ["who may chat, although their homeserver is named with none", { [ben]: "chat", "a.org": "none" }, false],
-    ])("%s", async (_who, permissions, ignored) => {
+    ])("%s", async (_who, permissions, isIgnored) => {
       await rights.configure(permissions);
-      expect(await rights.ignores(ben)).toBe(ignored);
+      expect(await rights.ignores(ben)).toBe(isIgnored);
       expect(await rights.of(ben)).toBe(permissions[ben] ?? "none");
     });
   });

@@ -11,8 +11,8 @@ const wake = (eventId: string | null, threadId: string | null = null): TakenWake
   threadId: threadId as EventId | null,
   requester: null,
   note: null,
-  withheld: false,
-  redacted: false,
+  isWithheld: false,
+  isRedacted: false,
   sources: [],
   taint: [],
 });

@@ -27,7 +27,7 @@ onEachDatabase((database) => {
     cachedTokens: 0,
     completionTokens: 0,
     costUsd: undefined,
-    estimated: false,
+    isEstimated: false,
     milliseconds: 1,
     ...fields,
   });
@@ -221,10 +221,10 @@ onEachDatabase((database) => {
 
   it("a call that broke off and was made again is one call that took what both did, however often it is recorded", async () => {
     const account = person();
-    const broken = usage(account, 10, { estimated: true, costUsd: 0.5 });
+    const broken = usage(account, 10, { isEstimated: true, costUsd: 0.5 });
     await budgets().record(broken);
     await budgets().record(broken);
-    const whole = { ...broken, promptTokens: 20, completionTokens: 5, costUsd: 1, estimated: false };
+    const whole = { ...broken, promptTokens: 20, completionTokens: 5, costUsd: 1, isEstimated: false };
     await budgets().record(whole);
     await budgets().record(whole);
     expect(await budgets().spentToday([account])).toMatchObject([

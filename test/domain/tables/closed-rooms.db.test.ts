@@ -61,10 +61,10 @@ onEachDatabase((database) => {
       ["something new", true],
       [{ public: true }, true],
       [undefined, true],
-    ])("by its rule for joining: %s → %s", async (rule, open) => {
+    ])("by its rule for joining: %s → %s", async (rule, isExpected) => {
       const { roomId } = await prepare();
       await setRule(roomId, rule);
-      expect(await isOpen(roomId)).toBe(open);
+      expect(await isOpen(roomId)).toBe(isExpected);
     });
 
     it.each(["world_readable", "shared", "joined", "invited"])("by its history: %s", async (visibility) => {
@@ -152,11 +152,11 @@ onEachDatabase((database) => {
       await setMember(database(), other, ann, "join");
       const passage = (sources: RoomId[]) =>
         new Rooms(database()).passage(other, { place: roomId, sources, owner: agent.owner });
-      expect(await passage([other, roomId])).toMatchObject({ heard: true, mayRead: true });
+      expect(await passage([other, roomId])).toMatchObject({ isHeard: true, mayRead: true });
       await setRule(roomId, "public");
-      expect(await passage([other, roomId])).toMatchObject({ heard: true, mayRead: false });
+      expect(await passage([other, roomId])).toMatchObject({ isHeard: true, mayRead: false });
       await setMember(database(), roomId, ann, "leave");
-      expect(await passage([roomId])).toMatchObject({ heard: false });
+      expect(await passage([roomId])).toMatchObject({ isHeard: false });
     });
 
     it("is seen so in a look at it: rooms, thoughts, todos", async () => {
@@ -171,11 +171,15 @@ onEachDatabase((database) => {
       const seen = async () => {
         const { events, rooms, todos, members } = await lookAt(agent, roomId);
         const elsewhere = [...events, ...members].filter((one) => one.roomId === other).length;
-        return { elsewhere: elsewhere > 0, open: rooms.filter(({ readable }) => readable).length, todos: todos.length };
+        return {
+          isElsewhere: elsewhere > 0,
+          open: rooms.filter(({ isReadable }) => isReadable).length,
+          todos: todos.length,
+        };
       };
-      expect(await seen()).toEqual({ elsewhere: true, open: 2, todos: 1 });
+      expect(await seen()).toEqual({ isElsewhere: true, open: 2, todos: 1 });
       await setRule(roomId, "public");
-      expect(await seen()).toEqual({ elsewhere: false, open: 1, todos: 0 });
+      expect(await seen()).toEqual({ isElsewhere: false, open: 1, todos: 0 });
     });
 
     it("counts as open, where we were in it before its rules were kept, until they are read", async () => {
@@ -209,7 +213,7 @@ onEachDatabase((database) => {
       eventsPerRoom: 50,
       membersPerRoom: 10,
       entries: 50,
-      logged: false,
+      isLogged: false,
       base: undefined,
       reading: {},
     });
@@ -239,7 +243,7 @@ onEachDatabase((database) => {
       expect(await sees(secret)).toBe(true);
       await setMember(database(), roomId, eve, "invite");
       expect(await sees(secret)).toBe(false);
-      expect((await lookAt(agent, roomId)).rooms.filter(({ readable }) => readable)).toHaveLength(1);
+      expect((await lookAt(agent, roomId)).rooms.filter(({ isReadable }) => isReadable)).toHaveLength(1);
       await setMember(database(), roomId, eve, "leave");
       expect(await sees(secret)).toBe(true);
     });
@@ -271,7 +275,7 @@ onEachDatabase((database) => {
       await setMember(database(), roomId, eve, "invite");
       await setMember(database(), roomId, ann, "leave");
       const passage = { place: roomId, sources: [], owner: agent.owner };
-      expect(await new Rooms(database()).passage(secret, passage)).toMatchObject({ heard: false });
+      expect(await new Rooms(database()).passage(secret, passage)).toMatchObject({ isHeard: false });
     });
 
     it("may not be told on as soon as the homeserver has told of their invitation", async () => {
@@ -353,7 +357,7 @@ onEachDatabase((database) => {
       const { roomId, other, ann, mine, theirs, zoe } = await prepare();
       expect(await audienceOf(roomId, mine.owner)).toEqual([`*${zoe}`, ann]);
       expect(await mayRead(await audienceOf(roomId, mine.owner), other)).toBe(false);
-      expect((await lookAt(mine, roomId)).rooms.map(({ readable }) => readable)).toEqual([true, false]);
+      expect((await lookAt(mine, roomId)).rooms.map(({ isReadable }) => isReadable)).toEqual([true, false]);
       await setMember(database(), roomId, theirs.userId, "leave");
       expect(await mayRead(await audienceOf(roomId, mine.owner), other)).toBe(true);
     });
@@ -391,10 +395,10 @@ onEachDatabase((database) => {
       await setVisibility(roomId, "joined", 1);
       const second = await addAgent(database(), zoe);
       await setMember(database(), roomId, second.userId, "join", 9_000_000);
-      const [row] = await database().sql<{ same: boolean }[]>`
+      const [row] = await database().sql<{ isSame: boolean }[]>`
         select arrival_of(${[`*${zoe}`]}, ${roomId}) = (select min(joined_position) from members m join agents a using (user_id)
-          where a.owner = ${zoe} and room_id = ${roomId}) as same`;
-      expect(row?.same).toBe(true);
+          where a.owner = ${zoe} and room_id = ${roomId}) as "isSame"`;
+      expect(row?.isSame).toBe(true);
       expect(await mayRead([ann], roomId)).toBe(true);
     });
   });
@@ -553,7 +557,7 @@ onEachDatabase((database) => {
           recorded: records.filter((record) => record !== undefined).length,
           done: records.flatMap((record) => record?.operations ?? []).length,
           operations: allowed.filter(Boolean).length,
-          windows: desk.windows.filter(({ open }) => open).length,
+          windows: desk.windows.filter(({ isOpen }) => isOpen).length,
           schedules: (await new ScheduleTable(database()).list(seat)).length,
         };
       };
@@ -593,7 +597,7 @@ onEachDatabase((database) => {
         await openFile(name);
       }
       await files.remove("rooms", [`/${roomId}/gone.md`], newKey());
-      const windows = async () => (await look()).windows.map(({ open, src, title }) => open && `${src} ${title}`);
+      const windows = async () => (await look()).windows.map(({ isOpen, src, title }) => isOpen && `${src} ${title}`);
       expect(await windows()).toEqual([`rooms:/${roomId}/gone.md secret`, `rooms:/${roomId}/kept.md secret`]);
       await joins();
       expect(await windows()).toEqual([false, false]);
@@ -626,7 +630,7 @@ onEachDatabase((database) => {
       await wake(database(), { agent, roomId }, { note: "<systemEvent>secret</systemEvent>", sources: [] });
       await joins();
       const turn = await turns.claim({ agent, roomId }, 10);
-      expect(turn).toMatchObject({ wakes: [{ withheld: true }] });
+      expect(turn).toMatchObject({ wakes: [{ isWithheld: true }] });
     });
   });
 

@@ -41,7 +41,7 @@ onEachDatabase((database) => {
   });
   const allEffects = async (roomId: RoomId): Promise<Effects> => ({
     shownChars: 5,
-    member: { userId: newUser(), membership: "join", displayName: "Ann", direct: true, kind: "human" },
+    member: { userId: newUser(), membership: "join", displayName: "Ann", isDirect: true, kind: "human" },
     state: { type: "m.room.name", content: { name: "Room" }, sender: "@ann:test" as UserId },
     wakes: [await wakeOf(roomId)],
     spendsChain: newEventId(),
@@ -52,7 +52,7 @@ onEachDatabase((database) => {
     const roomId = newRoom();
     const event = await storeEvent(database(), { roomId });
     const effects = await allEffects(roomId);
-    const woken = await settle(database(), event, effects);
+    const { woken } = await settle(database(), event, effects);
     expect(woken).toEqual([{ agent: effects.wakes?.[0]?.agent, roomId }]);
     const state = await stateOf(roomId);
     expect(state.events).toMatchObject([{ event_id: event.eventId, shown: true, routed_at: expect.any(Date) }]);
@@ -65,12 +65,25 @@ onEachDatabase((database) => {
     expect(state.outbox).toMatchObject([{ key: effects.outbox?.[0]?.key, state: "pending" }]);
   });
 
+  it("tells what it has queued, and what waits before that in the room", async () => {
+    const roomId = newRoom();
+    const outbox = (await allEffects(roomId)).outbox ?? [];
+    const first = await settle(database(), await storeEvent(database(), { roomId }), { outbox });
+    expect(first.queued).toEqual({ drafts: outbox, fresh: [outbox[0]?.key], before: [] });
+    const later = (await allEffects(roomId)).outbox ?? [];
+    const second = await settle(database(), await storeEvent(database(), { roomId }), { outbox: later });
+    expect(second.queued).toEqual({ drafts: later, fresh: [later[0]?.key], before: [outbox[0]?.key] });
+  });
+
   it("changes nothing when it is called a second time for the same event", async () => {
     const roomId = newRoom();
     const event = await storeEvent(database(), { roomId });
     await settle(database(), event, await allEffects(roomId));
     const before = await stateOf(roomId);
-    expect(await settle(database(), event, await allEffects(roomId))).toEqual([]);
+    expect(await settle(database(), event, await allEffects(roomId))).toMatchObject({
+      woken: [],
+      queued: { fresh: [] },
+    });
     expect(await stateOf(roomId)).toEqual(before);
   });
 
@@ -130,10 +143,10 @@ onEachDatabase((database) => {
       const roomId = newRoom();
       const userId = "@agent_x:test" as UserId;
       const change = { userId, displayName: undefined, kind: "agent" } as const;
-      await settleEvent(database(), { roomId }, { member: { ...change, membership: "invite", direct: true } });
-      await settleEvent(database(), { roomId }, { member: { ...change, membership: "join", direct: false } });
+      await settleEvent(database(), { roomId }, { member: { ...change, membership: "invite", isDirect: true } });
+      await settleEvent(database(), { roomId }, { member: { ...change, membership: "join", isDirect: false } });
       expect((await new Rooms(database()).context(roomId)).agents).toMatchObject([
-        { userId, membership: "join", direct: true },
+        { userId, membership: "join", isDirect: true },
       ]);
     });
   });
@@ -153,7 +166,7 @@ onEachDatabase((database) => {
     const wake = await wakeOf(roomId);
     await settleEvent(database(), { roomId }, { wakes: [wake] });
     const again = await storeEvent(database(), { roomId });
-    expect(await settle(database(), again, { wakes: [wake] })).toEqual([]);
+    expect((await settle(database(), again, { wakes: [wake] })).woken).toEqual([]);
     expect((await stateOf(roomId)).wakes).toHaveLength(1);
   });
 
@@ -163,7 +176,7 @@ onEachDatabase((database) => {
       const roomId = newRoom();
       const drafts = await Promise.all(Array.from({ length: wakes }, () => wakeOf(roomId, { chain })));
       const event = await storeEvent(database(), { roomId });
-      return (await settle(database(), event, { wakes: drafts, spendsChain: chain })).length;
+      return (await settle(database(), event, { wakes: drafts, spendsChain: chain })).woken.length;
     };
 
     it("is spent by one wake after the other, and then no agent wakes", async () => {
@@ -203,7 +216,7 @@ onEachDatabase((database) => {
       const roomId = newRoom();
       const wakes = await Promise.all(Array.from({ length: 8 }, () => wakeOf(roomId, { chain: newEventId() })));
       const event = await storeEvent(database(), { roomId });
-      expect(await settle(database(), event, { wakes })).toHaveLength(8);
+      expect((await settle(database(), event, { wakes })).woken).toHaveLength(8);
     });
   });
 

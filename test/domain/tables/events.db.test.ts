@@ -302,10 +302,10 @@ onEachDatabase((database) => {
     const bodyOf = async ({ eventId }: IncomingEvent) => (await events().find(eventId))?.content.body;
 
     it("an edit gives a message its new text, also where it comes before it", async () => {
-      for (const early of [false, true]) {
+      for (const isEarly of [false, true]) {
         const message = original();
         const edit = editOf(message, "edited");
-        await route(...(early ? [edit, message] : [message, edit]));
+        await route(...(isEarly ? [edit, message] : [message, edit]));
         expect(await bodyOf(message)).toBe("edited");
       }
     });
@@ -338,19 +338,19 @@ onEachDatabase((database) => {
     });
 
     it("an edit by somebody else changes nothing, also where it comes before", async () => {
-      for (const early of [false, true]) {
+      for (const isEarly of [false, true]) {
         const message = original();
         const edit = editOf(message, "forged", mallory);
-        await route(...(early ? [edit, message] : [message, edit]));
+        await route(...(isEarly ? [edit, message] : [message, edit]));
         expect(await bodyOf(message)).toBe("hello");
       }
     });
 
     it("a redaction empties a message, also where it comes before it, and no edit fills it again", async () => {
-      for (const early of [false, true]) {
+      for (const isEarly of [false, true]) {
         const message = original();
         const redaction = redactionOf(message);
-        await route(...(early ? [redaction, message] : [message, redaction]), editOf(message, "back"));
+        await route(...(isEarly ? [redaction, message] : [message, redaction]), editOf(message, "back"));
         expect(await bodyOf(message)).toBeUndefined();
       }
     });

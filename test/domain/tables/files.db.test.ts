@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Events } from "../../../src/domain/tables/events.ts";
 import { Files } from "../../../src/domain/tables/files.ts";
 import { Knowledge } from "../../../src/domain/tables/knowledge.ts";
+import { KnowledgeOffers } from "../../../src/domain/tables/knowledge-offers.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { addAgent, newKey, newRoom, storeEvent } from "../../support/rows.ts";
 
@@ -142,11 +143,17 @@ onEachDatabase((database) => {
       await files.write({ ...overwritten, text: "written anew", eventId: null });
       const { name: agent } = await addAgent(database());
       const knowledge = new Knowledge(database());
-      await knowledge.keep(new Map([["user", "secret"]]), { agent, wall: null, eventId });
+      const origin = { agent, title: "", sources: [], taint: [], eventId };
+      await knowledge.keep([{ source: "user:a", text: "secret" }], origin);
+      const offers = new KnowledgeOffers(database());
+      await offers.add({ key: newKey(), roomId: newRoom(), entry: { source: "user:b", text: "secret" }, origin });
       await new Events(database()).redact(eventId);
       expect(await read(file)).toBeUndefined();
       expect(await read(overwritten)).toMatchObject({ text: "written anew" });
       expect([...(await files.versions(file)), ...(await files.versions(overwritten))]).toEqual([]);
+      expect(await database().sql`select 1 from knowledge where event_id = ${eventId}`).toHaveLength(0);
+      expect(await database().sql`select 1 from knowledge_offers where event_id = ${eventId}`).toHaveLength(0);
+      await knowledge.keep([{ source: "user:a", text: "secret" }], origin);
       expect(await database().sql`select 1 from knowledge where event_id = ${eventId}`).toHaveLength(0);
     });
 
@@ -184,9 +191,13 @@ onEachDatabase((database) => {
   it("knowledge from a source is kept in place of what was known from it", async () => {
     const { name: agent } = await addAgent(database());
     const knowledge = new Knowledge(database());
-    const origin = { agent, wall: newRoom(), eventId: null };
+    const origin = { agent, title: "a", sources: [newRoom()], taint: [], eventId: null };
     const keep = (texts: Record<string, string>, inPlaceOf?: string) =>
-      knowledge.keep(new Map(Object.entries(texts)), origin, inPlaceOf);
+      knowledge.keep(
+        Object.entries(texts).map(([source, text]) => ({ source, text })),
+        origin,
+        inPlaceOf,
+      );
     await keep({ "fileChunk:a[0]": "one", "fileChunk:a[1]": "two", "fileChunk:b[0]": "three" });
     await keep({ "fileChunk:a[0]": "new" }, "fileChunk:a[");
     const rows = await database().sql`select source, text from knowledge where agent = ${agent} order by source`;

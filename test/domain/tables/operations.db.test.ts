@@ -98,10 +98,10 @@ onEachDatabase((database) => {
     it("of a person's command is written when it begins, and with what follows from it", async () => {
       const conversation = await newConversation();
       const first = { ...call(), state: "running" as const };
-      expect(await operations().isKnown(first.key)).toBe(false);
+      expect(await operations().withKey(first.key)).toBeUndefined();
       expect(await operations().begin(first, conversation)).toBe(true);
       expect(await operations().begin(first, conversation)).toBe(false);
-      expect(await operations().isKnown(first.key)).toBe(true);
+      expect(await operations().withKey(first.key)).toBeDefined();
       expect(await withKey(first.key)).toMatchObject({ state: "running" });
       const sources = [conversation.roomId, newRoom()];
       const operation = { key: first.key, state: "done" as const, agent: conversation.agent, sources, audience: [] };

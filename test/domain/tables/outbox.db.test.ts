@@ -68,7 +68,7 @@ onEachDatabase((database) => {
     await outbox().add([old, young]);
     await database().sql`update outbox set created_at = now() - interval '23 hours 1 minute' where key = ${old.key}`;
     const taken = await outbox().take(roomId, 10);
-    expect(taken.map(({ key, forgotten }) => [key, forgotten])).toEqual([
+    expect(taken.map(({ key, isForgotten }) => [key, isForgotten])).toEqual([
       [old.key, true],
       [young.key, false],
     ]);

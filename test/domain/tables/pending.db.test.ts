@@ -49,6 +49,6 @@ onEachDatabase((database) => {
     const edit = await storeEvent(database(), { roomId, replaces: edited.eventId });
     await settle(database(), edit, {});
     const [fresh] = await push(incoming({ roomId, redacts: redacted.eventId }), edited, redacted, plain);
-    expect(fresh?.waiting?.map(({ overtaken }) => overtaken)).toEqual([false, true, true, false]);
+    expect(fresh?.waiting?.map(({ isOvertaken }) => isOvertaken)).toEqual([false, true, true, false]);
   });
 });

@@ -20,7 +20,7 @@ onEachDatabase((database) => {
   const newPlace = () => placeOf(newRoom());
   const placeOf = (here: RoomId) => ({ agent: agent.name, owner: agent.owner, here });
   const maker = (sources: readonly RoomId[] = []) => ({ key: newKey(), sources });
-  const open = (number: number, name: string) => ({ number, name, done: false });
+  const open = (number: number, name: string) => ({ number, name, isDone: false });
 
   describe("todos", () => {
     it("are numbered in their conversation, and no number is given twice", async () => {
@@ -51,7 +51,7 @@ onEachDatabase((database) => {
     it("are finished, again without effect", async () => {
       const place = newPlace();
       await todos.add(place, ["one"], maker());
-      const done = { number: 1, name: "one", done: true };
+      const done = { number: 1, name: "one", isDone: true };
       expect(await todos.finish(place, 1)).toMatchObject(done);
       expect(await todos.finish(place, 1)).toMatchObject(done);
       expect(await todos.list(place)).toMatchObject([done]);
@@ -154,7 +154,7 @@ onEachDatabase((database) => {
       const sent = rows.map(({ key }, index) => ({ key, eventId: `$sent${index}` as EventId }));
       await outbox.sent(sent.filter(({ key }) => key.startsWith(first.key)));
       const record = await todos.record(place, 1);
-      expect(record).toMatchObject({ number: 1, name: "one", done: false, removed: false, doneAt: null });
+      expect(record).toMatchObject({ number: 1, name: "one", isDone: false, isRemoved: false, doneAt: null });
       expect(record?.createdAt).toBeInstanceOf(Date);
       const messages = [
         { roomId: place.here, eventId: "$sent0" },
@@ -173,7 +173,7 @@ onEachDatabase((database) => {
       await todos.finish(place, 1);
       await todos.remove(place, 1);
       const record = await todos.record(place, 1);
-      expect(record).toMatchObject({ done: true, removed: true });
+      expect(record).toMatchObject({ isDone: true, isRemoved: true });
       expect(record?.doneAt).toBeInstanceOf(Date);
       expect(record?.operations).toHaveLength(1);
     });

@@ -8,7 +8,7 @@ import { withdrawalOf } from "../../../src/domain/speech/draft.ts";
 import { Agents } from "../../../src/domain/tables/agents.ts";
 import { Outbox } from "../../../src/domain/tables/outbox.ts";
 import { Fenced, type StepCommit } from "../../../src/domain/tables/steps.ts";
-import { type Turn, Turns } from "../../../src/domain/tables/turns.ts";
+import { type ClaimedTurn, type Turn, Turns } from "../../../src/domain/tables/turns.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { addAgent, call, newKey, newRoom, newUser, wake } from "../../support/rows.ts";
 
@@ -18,7 +18,7 @@ onEachDatabase((database) => {
     agent: (await addAgent(database())).name,
     roomId: newRoom(),
   });
-  const open = async (conversation: Conversation, turns = turnsOf()): Promise<Turn> => {
+  const open = async (conversation: Conversation, turns = turnsOf()): Promise<ClaimedTurn> => {
     const turn = await turns.claim(conversation, 4);
     if (typeof turn === "string") throw new Error(`the conversation is ${turn}`);
     return turn;
@@ -48,7 +48,7 @@ onEachDatabase((database) => {
       cachedTokens: 2,
       completionTokens: 1,
       costUsd: 0.5,
-      estimated: false,
+      isEstimated: false,
       milliseconds: 7,
       reservation: undefined,
     },
@@ -90,7 +90,7 @@ onEachDatabase((database) => {
       const events: EventId[] = [];
       for (let i = 0; i < 12; i++) events.push((await wake(database(), conversation)).eventId);
       const turn = await open(conversation);
-      const taken = await turnsOf().absorb(turn, { more: true });
+      const taken = await turnsOf().absorb(turn, { takesMore: true });
       expect(taken.map(({ eventId }) => eventId)).toEqual(events.slice(0, 10));
       expect(await turnsOf().findWaiting(conversation.agent)).toEqual([conversation]);
     });
@@ -163,15 +163,15 @@ onEachDatabase((database) => {
     it("takes what has come since, up to ten events a turn", async () => {
       const { conversation, turn } = await opened();
       for (let i = 0; i < 11; i++) await wake(database(), conversation);
-      expect(await turnsOf().absorb(turn, { more: true })).toHaveLength(10);
-      expect(await turnsOf().absorb(turn, { more: true })).toHaveLength(10);
+      expect(await turnsOf().absorb(turn, { takesMore: true })).toHaveLength(10);
+      expect(await turnsOf().absorb(turn, { takesMore: true })).toHaveLength(10);
       expect(await turnsOf().findWaiting(conversation.agent)).toEqual([conversation]);
     });
 
     it("leaves what has come since where a finished step is only read again", async () => {
       const { conversation, turn } = await opened();
       await wake(database(), conversation);
-      expect(await turnsOf().absorb(turn, { more: false })).toHaveLength(1);
+      expect(await turnsOf().absorb(turn, { takesMore: false })).toHaveLength(1);
       expect(await turnsOf().findWaiting(conversation.agent)).toEqual([conversation]);
     });
 
@@ -179,7 +179,7 @@ onEachDatabase((database) => {
       const { conversation, turn } = await opened();
       const requester = newUser();
       await wake(database(), conversation, { requester });
-      await turnsOf().absorb(turn, { more: true });
+      await turnsOf().absorb(turn, { takesMore: true });
       expect((await turnsOf().open(conversation))[0]?.requesters).toContain(requester);
     });
 
@@ -187,14 +187,14 @@ onEachDatabase((database) => {
       const { conversation, turn } = await opened();
       await open(conversation);
       await wake(database(), conversation);
-      expect(await turnsOf().absorb(turn, { more: true })).toHaveLength(1);
+      expect(await turnsOf().absorb(turn, { takesMore: true })).toHaveLength(1);
       expect(await turnsOf().findWaiting(conversation.agent)).toEqual([conversation]);
     });
 
     it("leaves other conversations of the agent alone", async () => {
       const { conversation, turn } = await opened();
       await wake(database(), { ...conversation, roomId: newRoom() });
-      expect(await turnsOf().absorb(turn, { more: true })).toHaveLength(1);
+      expect(await turnsOf().absorb(turn, { takesMore: true })).toHaveLength(1);
     });
   });
 
@@ -403,10 +403,31 @@ onEachDatabase((database) => {
       expect(await open(conversation, await startProcess())).toMatchObject({ isInherited: true });
     });
 
+    it("is inherited whenever its process claims it again: its room may not have been read before", async () => {
+      const conversation = await newConversation();
+      await wake(database(), conversation);
+      const turns = await startProcess();
+      await open(conversation, turns);
+      expect(await open(conversation, turns)).toMatchObject({ epoch: 2, isInherited: true });
+    });
+
+    it("takes what has waited since before the process was started without what has come since", async () => {
+      const conversation = await newConversation();
+      const before = await wake(database(), conversation);
+      const turns = await startProcess();
+      const since = await wake(database(), conversation);
+      const first = await open(conversation, turns);
+      expect((await turns.absorb(first, { takesMore: false })).map(({ eventId }) => eventId)).toEqual([before.eventId]);
+      await turns.close(first, "failed", "test");
+      const second = await open(conversation, turns);
+      expect(second.isInherited).toBe(false);
+      expect((await turns.absorb(second, { takesMore: false })).map(({ eventId }) => eventId)).toEqual([since.eventId]);
+    });
+
     it("is not inherited where all that it is about has come since", async () => {
       const [conversation, turns] = [await newConversation(), await startProcess()];
       await wake(database(), conversation);
-      expect(await open(conversation, turns)).toMatchObject({ isInherited: false });
+      for (const epoch of [1, 2]) expect(await open(conversation, turns)).toMatchObject({ epoch, isInherited: false });
     });
   });
 });

@@ -27,7 +27,7 @@ onEachDatabase((database) => {
       eventsPerRoom: 50,
       membersPerRoom: 10,
       entries: 50,
-      logged: false,
+      isLogged: false,
       base: undefined,
       reading: {},
       ...from,
@@ -158,7 +158,7 @@ onEachDatabase((database) => {
       await before(roomId);
       await setMember(database(), roomId, agent.userId, "leave", 30);
       const members = others.map((userId) => {
-        return { userId, membership: "join", displayName: undefined, direct: false, kind: "human" } as const;
+        return { userId, membership: "join", displayName: undefined, isDirect: false, kind: "human" } as const;
       });
       await new Rooms(database()).adopt(roomId, { members, state: [] }, 50);
       return roomId;
@@ -191,7 +191,7 @@ onEachDatabase((database) => {
     await setVisibility(roomId, "invited");
     const [state] = await database().sql`select position from room_state where room_id = ${roomId}`;
     const members = [
-      { userId: member, membership: "join", displayName: undefined, direct: false, kind: "human" },
+      { userId: member, membership: "join", displayName: undefined, isDirect: false, kind: "human" },
     ] as const;
     await new Rooms(database()).adopt(roomId, { members, state: [] }, Number(state?.position) + 100);
     expect(await floorOf([member], roomId)).toBeLessThanOrEqual(Number(state?.position));
@@ -303,9 +303,9 @@ onEachDatabase((database) => {
       await setMember(database(), here, ann, "join");
       await settleEvent(database(), { roomId: secret });
       const { rooms } = await look({ agent: agent.name, userId: agent.userId, owner: agent.owner, here });
-      expect(rooms.map(({ roomId, readable, unread }) => ({ roomId, readable, unread }))).toEqual([
-        { roomId: here, readable: true, unread: 1 },
-        { roomId: secret, readable: false, unread: 1 },
+      expect(rooms.map(({ roomId, isReadable, unread }) => ({ roomId, isReadable, unread }))).toEqual([
+        { roomId: here, isReadable: true, unread: 1 },
+        { roomId: secret, isReadable: false, unread: 1 },
       ]);
     });
 

@@ -58,7 +58,7 @@ onEachDatabase((database) => {
     const [share = "", rest = ""] = [path.slice(0, path.indexOf(":")), path.slice(path.indexOf(":") + 1)];
     return new Files(database()).write({ share, path: rest, contentType: "text/plain", text, owner });
   };
-  const newDesks = () => new Desks(database(), shares(database()).stores);
+  const newDesks = () => new Desks(database(), shares(database()));
   /** Context of one operation. */
   const context = (key = newKey(), here = room) => {
     const origin = {
@@ -106,8 +106,8 @@ onEachDatabase((database) => {
         top: 1,
         shown: numbered(1, 20),
         closesIn: 2,
-        autorefresh: true,
-        closed: false,
+        hasAutorefresh: true,
+        isClosed: false,
       });
     });
 
@@ -141,7 +141,7 @@ onEachDatabase((database) => {
     it("is maximized, minimized and restored", async () => {
       const { windowId } = await open();
       await act(windowId, "maximize");
-      expect(await onlyWindow()).toMatchObject({ state: "maximized", shown: numbered(1, 100), truncated: false });
+      expect(await onlyWindow()).toMatchObject({ state: "maximized", shown: numbered(1, 100), isTruncated: false });
       await act(windowId, "minimize");
       expect((await onlyWindow()).state).toBe("minimized");
       await act(windowId, "restore");
@@ -151,7 +151,7 @@ onEachDatabase((database) => {
     it("says that what it shows is cut at its limit of characters", async () => {
       await write(notes, `${"x".repeat(9_000)}\nsecond\n`);
       await open();
-      expect(await onlyWindow()).toMatchObject({ shown: "x".repeat(8_000), truncated: true, lines: 2 });
+      expect(await onlyWindow()).toMatchObject({ shown: "x".repeat(8_000), isTruncated: true, lines: 2 });
     });
 
     it("follows the file: what is shown stays within what is left of it, and a file that is gone is said to be", async () => {
@@ -293,12 +293,12 @@ onEachDatabase((database) => {
       const stranger = newUser();
       await setMember(database(), room, stranger, "join");
       const closed = await onlyWindow();
-      expect(closed).toMatchObject({ windowId, closed: true, src: "", attributes: {}, shown: "", queries: [] });
+      expect(closed).toMatchObject({ windowId, isClosed: true, src: "", attributes: {}, shown: "", queries: [] });
       expect((await seen()).sources).toEqual([]);
       for (const action of ["scroll", "query", "maximize", "pin"] as const)
         await expect(act(windowId, action, "1")).rejects.toThrow(/closed to the people here/);
       await setMember(database(), room, stranger, "leave");
-      expect(await onlyWindow()).toMatchObject({ closed: false, shown: numbered(1, 20) });
+      expect(await onlyWindow()).toMatchObject({ isClosed: false, shown: numbered(1, 20) });
       expect((await seen()).sources).toEqual([""]);
     });
 
@@ -324,9 +324,9 @@ onEachDatabase((database) => {
       const path = `rooms:/${room}/a.txt`;
       await write(path, "text");
       await open(path);
-      expect((await onlyWindow()).raw).toBe(false);
+      expect((await onlyWindow()).isRaw).toBe(false);
       await open();
-      expect((await seen()).windows.map(({ raw }) => raw)).toEqual([false, true]);
+      expect((await seen()).windows.map(({ isRaw }) => isRaw)).toEqual([false, true]);
     });
   });
 
@@ -346,7 +346,7 @@ onEachDatabase((database) => {
         `windowId="${windowId}" srcType="search" src="agents:/${agent.name}" contentType="text/lmml"`,
       );
       expect(opened).toContain(`<searchResult path="${notes}" score="1.0">\n      <match line="1">notes.txt</match>`);
-      expect(await onlyWindow()).toMatchObject({ lines: 1, refreshable: true });
+      expect(await onlyWindow()).toMatchObject({ lines: 1, isRefreshable: true });
       await write(notes.replace("notes", "more-notes"), "text");
       expect((await onlyWindow()).lines).toBe(1);
       await act(windowId, "refresh");
@@ -362,7 +362,7 @@ onEachDatabase((database) => {
     it("is closed to those who may not read one of the files in it", async () => {
       await search("notes", "filename");
       await setMember(database(), room, newUser(), "join");
-      expect((await onlyWindow()).closed).toBe(true);
+      expect((await onlyWindow()).isClosed).toBe(true);
     });
   });
 
@@ -404,7 +404,7 @@ onEachDatabase((database) => {
       expect(said).toBe(`Window ${windowId} begins with line 20 until the turn ends.`);
       const { changes } = await seen();
       const lines = (await newDesks().past.room({ ...seat(), here: room }, room.split(":")[0] ?? ""))?.lines ?? 0;
-      const view = { roomId: room, closed: false, history: [], historyLines: lines } as never;
+      const view = { roomId: room, isClosed: false, history: [], historyLines: lines } as never;
       const [scrolled] = await scrollHistories(newDesks().past, { ...seat(), here: room }, [view], changes);
       expect(scrolled?.history).toHaveLength(50);
       expect(scrolled?.historyBottom).toBe(69);

@@ -43,9 +43,9 @@ it("shows the last of what was read within 300 ms", async () => {
 });
 
 it("says nothing where an answer has come meanwhile", async () => {
-  let answered = false;
-  receipts.read(helper, room, first, () => answered);
-  answered = true;
+  let hasAnswered = false;
+  receipts.read(helper, room, first, () => hasAnswered);
+  hasAnswered = true;
   await pass(60_000);
   expect(told).toEqual([]);
 });

@@ -48,22 +48,22 @@ describe("one demo at a time", () => {
   it("is none of a process that is gone, or has become another", async () => {
     for (const holder of [gone, String(process.ppid)]) {
       await symlink(holder, lock);
-      let done = false;
+      let isDone = false;
       await oneAtATime(dir, silent, async () => {
-        done = true;
+        isDone = true;
       });
-      expect(done).toBe(true);
+      expect(isDone).toBe(true);
     }
   });
 
   it("is started also where another start died while it took the lock of a dead one away", async () => {
     await symlink(gone, lock);
     await symlink(gone, `${lock}.${gone}`);
-    let done = false;
+    let isDone = false;
     await oneAtATime(dir, silent, async () => {
-      done = true;
+      isDone = true;
     });
-    expect(done).toBe(true);
+    expect(isDone).toBe(true);
     expect(await readdir(dir)).toEqual([]);
   });
 

@@ -49,7 +49,7 @@ onEachDatabase((database) => {
     const says = async (fields: { type: string; content: object; sender: UserId; stateKey?: string }) => {
       const event = await storeEvent(database(), { roomId, ...fields } as never);
       const { outbox = [], wakes = [] } = await judge.judge(
-        { ...event, overtaken: false } as PendingEvent,
+        { ...event, isOvertaken: false } as PendingEvent,
         await mind.rooms.context(roomId),
       );
       const said = outbox.map(({ sender, content }) => [sender, (content as { body?: string }).body]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EventId } from "../../../src/base/lib/ids.ts";
-import { Events } from "../../../src/domain/tables/events.ts";
+import { type EventSource, Events } from "../../../src/domain/tables/events.ts";
 import { Outbox } from "../../../src/domain/tables/outbox.ts";
 import { Rooms } from "../../../src/domain/tables/rooms.ts";
 import { Latecomers } from "../../../src/edges/routing/late.ts";
@@ -45,7 +45,8 @@ onEachDatabase((database) => {
     });
     const room = await new Rooms(database()).context(roomId);
     return {
-      ask: (sentAt: Date) => storeEvent(database(), { roomId, sentAt }),
+      ask: (sentAt: Date, source: EventSource = "push", type = "m.room.message") =>
+        storeEvent(database(), { roomId, sentAt, type }, source),
       isLate: async (event: Awaited<ReturnType<typeof storeEvent>>) => {
         await latecomers.readRoom(event, room);
         return latecomers.comesTooLate(event, agent, room);
@@ -63,6 +64,14 @@ onEachDatabase((database) => {
       const asked: EventId[] = [];
       const { ask, isLate } = await scene(({ say }) => say(newKey(), asked[0]));
       const event = await ask(before);
+      asked.push(event.eventId);
+      expect(await isLate(event)).toBe(true);
+    });
+
+    it("is late where it is encrypted, too", async () => {
+      const asked: EventId[] = [];
+      const { ask, isLate } = await scene(({ say }) => say(newKey(), asked[0]));
+      const event = await ask(before, "push", "m.room.encrypted");
       asked.push(event.eventId);
       expect(await isLate(event)).toBe(true);
     });
@@ -95,6 +104,20 @@ onEachDatabase((database) => {
       const effects = await latecomers.unsaid(event, { outbox: drafts([given, open]) });
       expect(effects.outbox?.map(({ key }) => key)).toEqual([open]);
     });
+  });
+
+  it("a message that was found before the start, and not routed, is late where it has an answer that we know nothing of", async () => {
+    const asked: EventId[] = [];
+    const { ask, isLate } = await scene(({ say }) => say(newKey(), asked[0]));
+    const event = await ask(before, "sweep");
+    asked.push(event.eventId);
+    expect(await isLate(event)).toBe(true);
+  });
+
+  it("history makes no room be read", async () => {
+    const { ask, latecomers, reads, room } = await scene(async () => {});
+    expect(await latecomers.readRoom(await ask(before, "history"), room)).toBe(false);
+    expect(reads()).toBe(0);
   });
 
   it("a pushed message from after the start is answered without a look at the homeserver", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { HomeserverError } from "../../../src/adapters/matrix/client.ts";
-import { systemClock } from "../../../src/base/lib/clock.ts";
+import { type Clock, systemClock } from "../../../src/base/lib/clock.ts";
 import { RetryError } from "../../../src/base/lib/errors.ts";
 import type { EventId, RoomId, UserId } from "../../../src/base/lib/ids.ts";
 import { silentLog } from "../../../src/base/lib/log.ts";
@@ -10,6 +10,7 @@ import { JoinRules } from "../../../src/domain/tables/join-rules.ts";
 import { Rooms } from "../../../src/domain/tables/rooms.ts";
 import { Reconciler, type ReconcilerParts } from "../../../src/edges/routing/reconcile.ts";
 import { onEachDatabase } from "../../support/database.ts";
+import { type FixedClock, fixedClock } from "../../support/fixed-clock.ts";
 import { addAgent, incoming, newEventId, newRoom, newUser, setMember } from "../../support/rows.ts";
 
 /** A homeserver with one room, whose tokens are the numbers of events before them. */
@@ -21,7 +22,9 @@ class Timeline {
   /** Events of the room's state that every answer to a sync repeats. */
   readonly state: EventId[] = [];
   /** True if the room is new to the user: a sync tells its end, whatever of that was before the token. */
-  newlyJoined = false;
+  isNewlyJoined = false;
+  /** Number of answers to a sync. */
+  syncs = 0;
   /** Requests until it breaks down. */
   patience = Number.POSITIVE_INFINITY;
 
@@ -36,9 +39,10 @@ class Timeline {
   }
 
   async sync(_user: UserId, since = "0") {
+    this.syncs++;
     const timeline = {
       events: this.#from(this.events.length - 50, 50),
-      limited: this.newlyJoined || this.events.length - Number(since) > 50,
+      limited: this.isNewlyJoined || this.events.length - Number(since) > 50,
     };
     const state = { events: this.state.map((id) => this.#event(id)) };
     return { next_batch: String(this.events.length), rooms: { join: { [this.#roomId]: { state, timeline } } } };
@@ -65,7 +69,7 @@ class Timeline {
 
 onEachDatabase((database) => {
   /** A room that an agent is in and has been swept in; what is pushed there, and what is stored of it, in order. */
-  const scene = async (clock = systemClock) => {
+  const scene = async (clock: Clock = systemClock) => {
     const roomId = newRoom();
     const agent = await addAgent(database());
     await setMember(database(), roomId, agent.userId, "join");
@@ -143,7 +147,7 @@ onEachDatabase((database) => {
 
     it("in a room that is new, behind what was there before", async () => {
       const { homeserver, sweep, known } = await scene();
-      homeserver.newlyJoined = true;
+      homeserver.isNewlyJoined = true;
       homeserver.add(11);
       await sweep();
       expect(await known()).toEqual(homeserver.events);
@@ -185,16 +189,45 @@ onEachDatabase((database) => {
     expect(await known()).toEqual(homeserver.events);
   });
 
-  it("what is kept back after the homeserver's return is found by one more sweep", async () => {
-    const waits: number[] = [];
-    const clock = { ...systemClock, sleep: async (ms: number) => void waits.push(ms) };
-    const { homeserver, known, reconciler } = await scene(clock);
+  describe("what is kept back after the homeserver's return", () => {
+    const onceMoreAfterMs = 15_000;
+    const waits = (clock: FixedClock) => clock.sleeps.filter((ms) => ms > 1_000);
+
+    it("is found by one more sweep", async () => {
+      const clock = fixedClock({ instantBelow: 1_000 });
+      const { homeserver, known, reconciler } = await scene(clock);
+      homeserver.add(2);
+      reconciler.sweepOnceMore();
+      reconciler.sweepOnceMore();
+      clock.advance(onceMoreAfterMs);
+      await expect.poll(known).toEqual(homeserver.events);
+      await reconciler.stop();
+      expect(waits(clock)).toEqual([onceMoreAfterMs]);
+    });
+
+    it("is found by another sweep after the last push of what it held back", async () => {
+      const clock = fixedClock({ instantBelow: 1_000 });
+      const { homeserver, known, reconciler } = await scene(clock);
+      reconciler.sweepOnceMore();
+      clock.advance(onceMoreAfterMs - 1_000);
+      reconciler.sweepOnceMore();
+      clock.advance(1_000);
+      await expect.poll(() => waits(clock)).toEqual([onceMoreAfterMs, onceMoreAfterMs - 1_000]);
+      await reconciler.sweep();
+      homeserver.add(2);
+      clock.advance(onceMoreAfterMs - 1_000);
+      await expect.poll(known).toEqual(homeserver.events);
+      await reconciler.stop();
+    });
+  });
+
+  it("what an agent has missed since the start is read once for all of its rooms", async () => {
+    const { agent, homeserver, known, reconciler, roomId } = await scene();
     homeserver.add(2);
-    reconciler.sweepOnceMore();
-    reconciler.sweepOnceMore();
-    await expect.poll(known).toEqual(homeserver.events);
-    await reconciler.stop();
-    expect(waits.filter((ms) => ms === 15_000)).toHaveLength(1);
+    const before = homeserver.syncs;
+    await Promise.all([newRoom(), newRoom(), roomId].map((room) => reconciler.readMissed(agent.userId, room)));
+    expect(await known()).toEqual(homeserver.events);
+    expect(homeserver.syncs).toBe(before + 1);
   });
 
   it("what the end of the process interrupts is to be read again: nothing has failed", async () => {

@@ -9,7 +9,7 @@ const [room, other] = ["!room:test" as RoomId, "!other:test" as RoomId];
 
 describe("a room of which something may have been missed", () => {
   it("is read once for each user", async () => {
-    const read = vi.fn(async () => {});
+    const read = vi.fn(async (_user: UserId, _room: RoomId) => {});
     const once = readOnce(read);
     await Promise.all([once(ann, room), once(ann, room), once(ben, room), once(ann, other)]);
     await once(ann, room);
@@ -21,7 +21,7 @@ describe("a room of which something may have been missed", () => {
   });
 
   it("is read again where the homeserver did not answer", async () => {
-    const read = vi.fn(async () => {});
+    const read = vi.fn(async (_user: UserId, _room: RoomId) => {});
     read.mockRejectedValueOnce(new HomeserverError("sync", { statusCode: 502 }));
     const once = readOnce(read);
     await expect(once(ann, room)).rejects.toThrow(RetryError);
@@ -30,7 +30,7 @@ describe("a room of which something may have been missed", () => {
   });
 
   it("is as if it was read where the user may not read it", async () => {
-    const read = vi.fn(async () => {
+    const read = vi.fn(async (_user: UserId, _room: RoomId) => {
       throw new HomeserverError("sync", { statusCode: 403, errcode: "M_FORBIDDEN" });
     });
     await readOnce(read)(ann, room);

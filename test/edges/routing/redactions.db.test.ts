@@ -9,6 +9,7 @@ import type { AgentRow } from "../../../src/domain/tables/agents.ts";
 import { Events, type StoredEvent } from "../../../src/domain/tables/events.ts";
 import { Files } from "../../../src/domain/tables/files.ts";
 import { Knowledge } from "../../../src/domain/tables/knowledge.ts";
+import { KnowledgeOffers } from "../../../src/domain/tables/knowledge-offers.ts";
 import { Operations } from "../../../src/domain/tables/operations.ts";
 import { Outbox } from "../../../src/domain/tables/outbox.ts";
 import { RedactionMarks } from "../../../src/domain/tables/redaction-marks.ts";
@@ -20,6 +21,7 @@ import { Windows } from "../../../src/domain/tables/windows.ts";
 import { WrittenFiles } from "../../../src/domain/tables/written-files.ts";
 import { blankRepetitions } from "../../../src/edges/routing/blanking.ts";
 import { RedactionKeeper } from "../../../src/edges/routing/redaction-keeper.ts";
+import { noApprovals } from "../../support/approvals.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/poll.ts";
 import { addAgent, call, newKey, newRoom, settleEvent, wake } from "../../support/rows.ts";
@@ -50,7 +52,12 @@ onEachDatabase((database) => {
     if (typeof claimed === "string") throw new Error(`the conversation is ${claimed}`);
     return claimed;
   };
-  const parts = () => ({ events: events(), marks: marks(), files: new WrittenFiles(database()) });
+  const parts = () => ({
+    events: events(),
+    marks: marks(),
+    files: new WrittenFiles(database()),
+    approvals: noApprovals,
+  });
   const redact = async () => {
     await events().redact(event.eventId, printsOf([secret], event.eventId));
     const prints = printsOf([secret], event.eventId);
@@ -100,6 +107,22 @@ onEachDatabase((database) => {
       expect(JSON.stringify(step)).not.toContain("4711");
     });
 
+    it("operations that repeat its words are withdrawn before they are blanked", async () => {
+      const operation = call({ key: newKey(), summary: "Write a.md", input: { path: "a.md", content: repeated } });
+      await turns.commit(turn, { n: 0, name: "x", result: {}, operations: [{ ...operation, state: "asked" }] });
+      const withdrawn: unknown[] = [];
+      const approvals = {
+        withdrawBlanked: async (id: number, texts: object) => {
+          const [row] = await database().sql`select input from operations where id = ${id}`;
+          withdrawn.push([row?.input, texts]);
+        },
+      };
+      const prints = printsOf([secret], event.eventId);
+      await events().redact(event.eventId, prints);
+      await blankRepetitions({ eventId: event.eventId, places: [roomId], prints }, { ...parts(), approvals });
+      expect(withdrawn).toEqual([[{ path: "a.md", content: repeated }, { input: { path: "a.md", content: blank } }]]);
+    });
+
     it("a turn that is open keeps its journal until it has ended", async () => {
       await turns.commit(turn, { n: 0, name: "model", result: { text: repeated } });
       const { open } = await redact();
@@ -142,8 +165,10 @@ onEachDatabase((database) => {
       await database()
         .sql`update windows set queries = ${queries}::text::jsonb where agent = ${agent.name} and src = 'users:/'`;
       const knowledge = new Knowledge(database());
-      const origin = { agent: agent.name, wall: roomId, eventId: null };
-      await knowledge.keep(new Map([["fileChunk:a[0]", repeated]]), origin);
+      const origin = { agent: agent.name, title: "a", sources: [roomId], taint: [], eventId: null };
+      const entry = { source: "fileChunk:a[0]", text: repeated };
+      await knowledge.keep([entry], origin);
+      await new KnowledgeOffers(database()).add({ key: newKey(), roomId, entry, origin });
       await redact();
       expect((await todos.list(place)).map(({ name }) => name)).toEqual([blank, "buy bread"]);
       expect((await schedules.find(planned.key))?.text).toBe(blank);
@@ -152,6 +177,7 @@ onEachDatabase((database) => {
         { src: "users:/", queries: [{ query: "how does it open?", answer: blank, version: 1 }] },
       ]);
       expect(await database().sql`select 1 from knowledge where agent = ${agent.name}`).toHaveLength(0);
+      expect(await database().sql`select 1 from knowledge_offers where agent = ${agent.name}`).toHaveLength(0);
     });
 
     it("a letter is blanked, with what its recipient made of it, though it never saw the room", async () => {
@@ -281,7 +307,7 @@ onEachDatabase((database) => {
     it("what it said elsewhere is blanked, with what another agent there made of it and the bot answered", async () => {
       const elsewhere = newRoom();
       const bot = "@clevernet:test" as UserId;
-      const member = { userId: bot, membership: "join", displayName: undefined, direct: false, kind: "bot" } as const;
+      const member = { userId: bot, membership: "join", displayName: undefined, isDirect: false, kind: "bot" } as const;
       await settleEvent(
         database(),
         { roomId: elsewhere, sender: bot, type: "m.room.member", stateKey: bot },

@@ -61,6 +61,7 @@ onEachDatabase((database) => {
       },
     };
     const router = new Router({
+      past: { nudge() {}, readings: {} as never },
       ...mind,
       database: counted,
       events,
@@ -82,6 +83,7 @@ onEachDatabase((database) => {
       clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms === 2_000 ? 1 : ms, signal) },
       log: silentLog,
       onOutbox: () => {},
+      onQueued: () => {},
       onEcho: () => {},
       onMedia: () => {},
       onSealed: () => {},

@@ -74,6 +74,7 @@ onEachDatabase((database) => {
       onCommitted() {},
     });
     const router: Router = new Router({
+      past: { nudge() {}, readings: {} as never },
       ...mind,
       database: database(),
       events,
@@ -130,8 +131,8 @@ onEachDatabase((database) => {
     /** Stores and routes what came with this ciphertext. */
     const receive = (content: Record<string, unknown>, fields: Partial<IncomingEvent> = {}) =>
       route(event({ type: "m.room.encrypted", content: content as never, ...fields }));
-    const seal = (inner?: Parameters<SecretDevice["seal"]>[2], fresh?: boolean) =>
-      person.seal(roomId, [agent.userId, ann], inner, fresh);
+    const seal = (inner?: Parameters<SecretDevice["seal"]>[2], isFresh?: boolean) =>
+      person.seal(roomId, [agent.userId, ann], inner, isFresh);
     const said = async () => {
       const rows = await database().sql<{ body: string }[]>`
         select content->>'body' as body from outbox where room_id = ${roomId} order by id`;

@@ -16,6 +16,7 @@ const throttle = (limits: { requester: number; room: number }) => {
     admit: made.admit.bind(made),
     admitted,
     command: made.admitCommand.bind(made),
+    waking: made.admitWakingCommand.bind(made),
     pass: (seconds: number) => {
       now += seconds * 1000;
     },
@@ -70,6 +71,17 @@ describe("the throttle", () => {
     expect(command(ben)).toBe("admitted");
     pass(6);
     expect(commands(2)).toEqual(["admitted", "refused"]);
+  });
+
+  it("tells once of commands that come too fast, whichever limit is met first", () => {
+    const { admitted, command, waking, pass } = throttle({ requester: 10, room: 1_000 });
+    admitted(ann, here, 9);
+    const wakes = (times: number) =>
+      Array.from({ length: times }, () => (command(ann) === "admitted" ? waking(ann, here) : "not read"));
+    expect(wakes(3)).toEqual(["admitted", "told", "refused"]);
+    expect(Array.from({ length: 8 }, () => command(ann))).toEqual([...Array(7).fill("admitted"), "refused"]);
+    pass(120);
+    expect(wakes(12)).toEqual([...Array(10).fill("admitted"), "not read", "not read"]);
   });
 
   it("forgets those who have long been quiet", () => {

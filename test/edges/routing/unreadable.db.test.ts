@@ -61,7 +61,7 @@ onEachDatabase((database) => {
     const judged = async (eventId: string) => {
       const event = await events.find(eventId as never);
       if (!event) return [];
-      const pending = { ...event, overtaken: false } as PendingEvent;
+      const pending = { ...event, isOvertaken: false } as PendingEvent;
       const { outbox = [], wakes = [], shownChars } = await judge.judge(pending, await mind.rooms.context(roomId));
       expect([wakes, shownChars]).toEqual([[], undefined]);
       return outbox.map(({ sender, content }) => `${sender}: ${(content as { body?: string }).body}`);

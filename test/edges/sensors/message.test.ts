@@ -17,7 +17,7 @@ interface Situation {
   readonly humans?: number;
   /** Agents beside the one that is asked. */
   readonly others?: readonly Agent[];
-  readonly direct?: boolean;
+  readonly isDirect?: boolean;
   /** Who has sent the event that is replied to. */
   readonly repliedTo?: UserId;
   readonly spokeInThread?: boolean;
@@ -25,7 +25,7 @@ interface Situation {
 
 /** True if the agent `helper` takes the message as meant for it. Default: in a room of two humans. */
 const isMeant = async (situation: Situation): Promise<boolean> => {
-  const { reply = "auto", humans = 2, others = [], direct = false, repliedTo, spokeInThread = false } = situation;
+  const { reply = "auto", humans = 2, others = [], isDirect = false, repliedTo, spokeInThread = false } = situation;
   const agent = makeAgent("helper", { displayName: "Nice Helper", reply });
   const content = { msgtype: "m.text", body: "hello", ...situation.content };
   const agentsHere = [agent, ...others];
@@ -44,7 +44,7 @@ const isMeant = async (situation: Situation): Promise<boolean> => {
     position: 1,
     source: "push",
     editedAt: null,
-    encrypted: false,
+    isEncrypted: false,
     media: null,
   };
   const scene: Scene = {
@@ -55,9 +55,9 @@ const isMeant = async (situation: Situation): Promise<boolean> => {
     room: {
       kind: "chat",
       state: {},
-      agents: agentsHere.map(({ userId }) => ({ userId, membership: "join", direct, since: 0 })),
+      agents: agentsHere.map(({ userId }) => ({ userId, membership: "join", isDirect, since: 0 })),
       humans,
-      botJoined: false,
+      hasBotJoined: false,
       creators: [],
     },
     senderOf: async () => repliedTo,
@@ -112,8 +112,8 @@ describe("in company", () => {
       false,
     ],
     ["no message at all", { content: { body: 7, ...mentions(helper) } }, false],
-  ])("%s", async (_what, situation, meant) => {
-    expect(await isMeant(situation)).toBe(meant);
+  ])("%s", async (_what, situation, isExpected) => {
+    expect(await isMeant(situation)).toBe(isExpected);
   });
 });
 
@@ -125,17 +125,17 @@ describe("alone", () => {
     ["with another agent and one human, a message to nobody", { content: {}, humans: 1, others: [other] }, false],
     [
       "with another agent in its direct room, every message",
-      { content: {}, humans: 1, others: [other], direct: true },
+      { content: {}, humans: 1, others: [other], isDirect: true },
       true,
     ],
-    ["in a direct room that more people have entered", { content: {}, humans: 2, direct: true }, false],
-  ])("%s", async (_what, situation, meant) => {
-    expect(await isMeant(situation)).toBe(meant);
+    ["in a direct room that more people have entered", { content: {}, humans: 2, isDirect: true }, false],
+  ])("%s", async (_what, situation, isExpected) => {
+    expect(await isMeant(situation)).toBe(isExpected);
   });
 });
 
 describe("a message to another agent", () => {
-  const room = { humans: 1, others: [other], direct: true };
+  const room = { humans: 1, others: [other], isDirect: true };
   it.each<[string, Situation]>([
     ["mentioned", { ...room, content: mentions(other.userId) }],
     ["addressed by its name", { ...room, content: { body: "Other One: hello" } }],
@@ -167,7 +167,7 @@ describe("the reply policy", () => {
       { content: { "m.relates_to": thread }, reply: "mention", spokeInThread: true },
       false,
     ],
-  ])("%s", async (_what, situation, meant) => {
-    expect(await isMeant(situation)).toBe(meant);
+  ])("%s", async (_what, situation, isExpected) => {
+    expect(await isMeant(situation)).toBe(isExpected);
   });
 });

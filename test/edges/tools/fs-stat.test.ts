@@ -12,7 +12,7 @@ it("FS_Stat says of an old version when it was written, and when it was replaced
     version: 2,
     size: 3,
     owner: "@ann:test",
-    tainted: false,
+    isTainted: false,
     createdAt: first,
     updatedAt: second,
     versions: [{ version: 1, size: 2, writtenAt: first, endedAt: second }],

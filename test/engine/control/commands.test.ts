@@ -18,6 +18,7 @@ const services = {
   client: { botUserId: "@bot:test" },
   events: { isFollowed: async () => false },
   toolbox: new Toolbox([]),
+  openProgress: () => ({ show() {}, end: async () => undefined }),
 } as unknown as CommandServices;
 const commands = new Commands([status], services);
 
@@ -26,7 +27,7 @@ async function answerTo(body: string, names = ["helper", "clara"]): Promise<stri
   const given = {
     event: { roomId: "!room:test", eventId: "$event", sender: "@ann:test", editedAt: null },
     message: { body },
-    room: { kind: "chat", botJoined: true },
+    room: { kind: "chat", hasBotJoined: true },
     agentsHere: names.map((name) => makeAgent(name)),
   };
   const said = await commands.handle(given as unknown as Parameters<Commands["handle"]>[0]);

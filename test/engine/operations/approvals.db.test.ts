@@ -79,7 +79,7 @@ onEachDatabase((database) => {
   };
   const decide = async (operation: Operation, fields: Partial<PersonsDecision>) => {
     const roomId = operation.cardRoom ?? HOME;
-    await new Approvals(await parts()).decide(operation, { approved: true, by: ann, roomId, ...fields });
+    await new Approvals(await parts()).decide(operation, { isApproved: true, by: ann, roomId, ...fields });
     return find(operation.id);
   };
   const stateOf = async ({ turnId }: Operation) =>
@@ -92,12 +92,32 @@ onEachDatabase((database) => {
       .map(({ content }) => String((content as { body?: string }).body));
   };
 
+  describe("a question in which words were taken back", () => {
+    it("is withdrawn, and its card says so without them", async () => {
+      const room = await roomOf(ann, ben);
+      const asked = await ask(room, { input: { content: "the code is 4711" }, summary: "write 4711" });
+      await new Approvals(await parts()).withdrawBlanked(asked.id, { input: { content: "█" }, summary: "█" });
+      expect(await find(asked.id)).toMatchObject({ state: "refused", decision: null });
+      expect(await stateOf(asked)).toBe("ready");
+      const outcome = (await said(room)).at(-1);
+      expect(outcome).toContain("words in it were taken back");
+      expect(outcome).not.toContain("4711");
+      await expect(decide(asked, {})).rejects.toThrow("was withdrawn: words in it were taken back.");
+    });
+
+    it("stays decided where somebody has decided before", async () => {
+      const asked = await decide(await ask(await roomOf(ann, ben)), {});
+      await new Approvals(await parts()).withdrawBlanked(asked.id, {});
+      expect(await find(asked.id)).toMatchObject({ state: "asked", decision: "approved" });
+    });
+  });
+
   describe("a number that two cards of a room have", () => {
     it("decides nothing: people react to the card that they mean", async () => {
       const room = await roomOf(ann, ben);
       const asked = await ask(room);
       const approvals = new Approvals(await parts());
-      const verdict = { approved: true, by: ann, roomId: room };
+      const verdict = { isApproved: true, by: ann, roomId: room };
       const card = (sender: UserId, key: string) =>
         settleEvent(database(), {
           roomId: room,
@@ -105,7 +125,7 @@ onEachDatabase((database) => {
           content: { body: "old", "org.clevernet.operation": asked.id, "org.clevernet.key": key },
         });
       const fields = { roomId: room, sender: bot, type: "m.room.member", stateKey: bot };
-      const member = { userId: bot, membership: "join", displayName: undefined, direct: false, kind: "bot" } as const;
+      const member = { userId: bot, membership: "join", displayName: undefined, isDirect: false, kind: "bot" } as const;
       await settleEvent(database(), fields, { member });
       await card(bot, asked.cardKey ?? "");
       await card(ann, "a person's");
@@ -164,7 +184,7 @@ onEachDatabase((database) => {
   describe("a decision", () => {
     it("is taken down with whoever made it, lets the turn go on, and is told on the card", async () => {
       const asked = await ask(await roomOf(ann, ben));
-      const decided = await decide(asked, { approved: false, because: "not today" });
+      const decided = await decide(asked, { isApproved: false, because: "not today" });
       expect(decided).toMatchObject({ decision: "denied", decidedBy: ann, decidedBecause: "not today" });
       expect(await stateOf(asked)).toBe("ready");
       expect(woken).toContainEqual({ agent: asked.agent, roomId: asked.roomId });
@@ -186,17 +206,17 @@ onEachDatabase((database) => {
 
     it("stands: the next one does not count, and says who was first", async () => {
       const asked = await ask(await roomOf(ann, admin));
-      await decide(asked, { approved: false });
+      await decide(asked, { isApproved: false });
       for (const operation of [asked, await find(asked.id)]) {
         await expect(decide(operation, { by: admin })).rejects.toThrow(`was already denied by ${ann}`);
       }
-      await decide(await find(asked.id), { approved: false });
+      await decide(await find(asked.id), { isApproved: false });
       expect((await said(asked.roomId)).filter((text) => text.includes("Denied"))).toHaveLength(1);
     });
 
     it("of many at the same time is one", async () => {
       const asked = await ask(await roomOf(ann, admin));
-      const many = [ann, admin, ann, admin].map((by, n) => decide(asked, { by, approved: n < 2 }));
+      const many = [ann, admin, ann, admin].map((by, n) => decide(asked, { by, isApproved: n < 2 }));
       const counted = (await Promise.allSettled(many)).filter(({ status }) => status === "fulfilled");
       expect(counted.length).toBeGreaterThan(0);
       const edits = (await said(asked.roomId)).filter((text) => text.startsWith("* "));
@@ -206,7 +226,7 @@ onEachDatabase((database) => {
     it("for an input that nobody could see in full can only be a no", async () => {
       const asked = await ask(await roomOf(ann), { input: { content: "x".repeat(9_000) } });
       await expect(decide(asked, {})).rejects.toThrow("can only be denied");
-      expect(await decide(asked, { approved: false })).toMatchObject({ decision: "denied" });
+      expect(await decide(asked, { isApproved: false })).toMatchObject({ decision: "denied" });
     });
 
     it("for what was stopped, or never asked, does not count", async () => {
@@ -305,7 +325,7 @@ onEachDatabase((database) => {
 
       it("tells none of them in its outcome, and is decided as any other", async () => {
         const { asked, room } = await sealed();
-        const denied = await decide(asked, { by: admin, approved: false, because: "a secret" });
+        const denied = await decide(asked, { by: admin, isApproved: false, because: "a secret" });
         expect(denied).toMatchObject({ decision: "denied", decidedBecause: "a secret", roomId: room });
         expect((await said(control)).at(-1)).toContain(`Denied by ${admin}.`);
         const failed = await decide((await sealed()).asked, { by: admin });

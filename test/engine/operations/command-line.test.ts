@@ -20,7 +20,7 @@ const remember = defineTool({
   examples: ["5 Mia likes tea"],
   description: "Stores a fact.",
   kind: "create",
-  repeatable: true,
+  isRepeatable: true,
   input: z.object({
     topic: z.string().min(1).describe("What it is about").optional(),
     loud: z.boolean().describe("Says so in the room").optional(),
@@ -50,7 +50,7 @@ describe("a command line whose positional values hold no spaces", () => {
       number: z.string().describe("Which").optional(),
     }),
     positional: ["number"],
-    namedLast: true,
+    isNamedLast: true,
   };
 
   it.each([
@@ -165,7 +165,7 @@ describe("a command line", () => {
 });
 
 describe("a path at the end of a command line", () => {
-  const open = { command: "open", description: "", input: z.object({ path: z.string() }), pathLast: true };
+  const open = { command: "open", description: "", input: z.object({ path: z.string() }), isPathLast: true };
 
   it.each([
     ["rooms:/a b.md", "rooms:/a b.md"],
@@ -176,6 +176,43 @@ describe("a path at the end of a command line", () => {
     ["'a' and 'b'", "'a' and 'b'"],
     ["-- 'a'", "'a'"],
   ])("%s", (line, path) => expect(readCommandLine(open, line)).toEqual({ path }));
+});
+
+describe("a command line with named values behind its text", () => {
+  const find = {
+    command: "find",
+    description: "",
+    input: z.object({
+      query: z.string(),
+      user: z.string().optional(),
+      loud: z.boolean().optional(),
+    }),
+    hasNamedBehind: true,
+  };
+
+  it.each([
+    ["the offer", { query: "the offer" }],
+    ["the offer --user @bob:test --loud", { query: "the offer", user: "@bob:test", loud: true }],
+    ["the offer --user=@bob:test", { query: "the offer", user: "@bob:test" }],
+    ['"the offer" --user "Bob B"', { query: "the offer", user: "Bob B" }],
+    ["--loud the offer --user @bob:test", { query: "the offer", user: "@bob:test", loud: true }],
+    ["“the --user offer” --loud", { query: "the --user offer", loud: true }],
+    ['"the offer"', { query: "the offer" }],
+    ['""', { query: "" }],
+    ['"the" and "offer"', { query: '"the" and "offer"' }],
+    ['"the" offer --loud', { query: '"the" offer', loud: true }],
+    ["git commit --amend -- now", { query: "git commit --amend -- now" }],
+    ["the key -- the blue one --> here", { query: "the key -- the blue one --> here" }],
+    ["-- the offer --user @bob:test", { query: "the offer --user @bob:test" }],
+    ['-- "the offer"', { query: '"the offer"' }],
+    ["one\ntwo --loud", { query: "one\ntwo", loud: true }],
+  ])("is read: %s", (line, values) => expect(readCommandLine(find, line)).toEqual(values));
+
+  it.each([
+    ["the offer --usr @bob:test", "There is no --usr, did you mean --user?"],
+    ["the offer --user @bob:test more", '"more" is more than this command takes.'],
+    ["--loud the offer --loud", "--loud is given twice."],
+  ])("is refused: %s", (line, mistake) => expect(() => readCommandLine(find, line)).toThrow(mistake));
 });
 
 describe("the command that a line begins with", () => {

@@ -9,6 +9,7 @@ import { type Mode, modes } from "../../../src/domain/agents/settings.ts";
 import { FileSystem } from "../../../src/domain/files/file-system.ts";
 import { type Level, levels } from "../../../src/domain/rights/permissions.ts";
 import { Rooms } from "../../../src/domain/tables/rooms.ts";
+import { WebAddresses } from "../../../src/domain/tables/web-addresses.ts";
 import { tool as writeFile } from "../../../src/edges/tools/fs-write-file.ts";
 import { type Call, gate, isPermitted, reachesOutside, type Verdict } from "../../../src/engine/operations/gate.ts";
 import { type AnyTool, defineTool, type OperationKind, operationKinds } from "../../../src/engine/operations/tool.ts";
@@ -27,9 +28,9 @@ interface Cell {
   readonly ofRoom: Mode | null;
   readonly kind: OperationKind;
   readonly level: Level;
-  readonly own: boolean;
+  readonly isOwn: boolean;
   readonly target: (typeof targets)[number];
-  readonly tainted: boolean;
+  readonly isTainted: boolean;
   readonly by: (typeof bys)[number];
 }
 
@@ -51,6 +52,9 @@ const reach: Readonly<Record<string, readonly (readonly [OperationKind, Record<s
     ["create", { eventId: "$a", key: "👍" }, false],
     ["create", { eventId: "$a", key: "👍", roomId: "!other:test" }, true],
   ],
+  BrowseWeb: [["read", { url: "https://example.org/?made=up" }, true]],
+  YouTube: [["read", { video: "aaaaaaaaaaa" }, false]],
+  WebSearch: [["read", { query: "words" }, false]],
   SetAgentParameters: [["update", { wakeUpTimerSeconds: 60 }, true]],
   FS_WriteFile: [
     ["create", { path: "rooms:/HERE/a", content: "" }, false],
@@ -87,8 +91,37 @@ const reach: Readonly<Record<string, readonly (readonly [OperationKind, Record<s
   // The text that it is told then carries the taint.
   Schedule: [["create", { text: "a", at: "2030-12-24T18:00" }, false]],
   Schedule_List: [["read", {}, false]],
+  SemanticSearch: [["read", { query: "a" }, false]],
+  recall_memory: [["read", { query: "a" }, false]],
+  Remember: [
+    ["create", { content: "a", shareable: false }, false],
+    ["update", { content: "a", shareable: true }, true],
+  ],
+  // Where it may be shown follows from where it comes from, and its text carries the taint.
+  knowledge_add: [
+    ["create", { text: "a" }, false],
+    ["create", { path: "rooms:/HERE/a" }, false],
+  ],
+  knowledge_search: [["read", { query: "a" }, false]],
+  knowledge_sources: [["read", {}, false]],
+  knowledge_delete: [["delete", { sourcePrefix: "user" }, true]],
   Schedule_Remove: [["delete", { id: 1 }, true]],
   compute: [["read", { javascript: "1" }, false]],
+  // All that they change stays in the conversation's own sandbox.
+  run_command: [["create", { command: "ls" }, false]],
+  reset_sandbox: [["delete", {}, false]],
+  // A host is told something by what it is asked for.
+  take_screenshot: [
+    ["read", { url: "http://localhost:3000/a" }, false],
+    ["read", { url: "http://127.0.0.1:3000" }, false],
+    ["read", { url: "https://example.org/" }, true],
+    ["read", { url: "http://localhost.example.org/" }, true],
+    ["read", { url: "http://localhost@example.org/" }, true],
+    ["read", { url: "nothing" }, true],
+  ],
+  get_host_port: [["read", { container_port: 3_000 }, false]],
+  read_file: [["read", { path: "a" }, false]],
+  write_file: [["create", { path: "a", content: "" }, false]],
   delegate: [["read", { subAgent: "planner", request: "a" }, false]],
   TellAgent: [
     ["create", { agent: "of-ann", text: "a" }, false],
@@ -99,6 +132,8 @@ const reach: Readonly<Record<string, readonly (readonly [OperationKind, Record<s
 const ownAffairs = [
   "Operation_Show",
   "Window_Action",
+  "log_activity",
+  "set_fact",
   "todos_add",
   "todos_clear",
   "todos_done",
@@ -106,6 +141,7 @@ const ownAffairs = [
   "todos_list",
   "todos_remove",
   "todos_replace",
+  "update_status",
 ];
 
 const toolsFolder = new URL("../../../src/edges/tools/", import.meta.url);
@@ -126,23 +162,23 @@ const neededFor: Record<OperationKind, Level> = {
 };
 
 /** Design, sections 9 and 12. */
-function designed({ mode, ofRoom, kind, level, own, target, tainted, by }: Cell): Verdict["decision"] {
-  const entitled = atLeast(level, neededFor[kind]);
-  if (by === "person") return entitled && target !== "closed" ? "run" : "refuse";
+function designed({ mode, ofRoom, kind, level, isOwn, target, isTainted, by }: Cell): Verdict["decision"] {
+  const isEntitled = atLeast(level, neededFor[kind]);
+  if (by === "person") return isEntitled && target !== "closed" ? "run" : "refuse";
   if (!atLeast(level, "chat")) return "refuse";
-  const elsewhere = target === "open" || target === "closed";
-  if (target === "here" || (own && !elsewhere)) return "run";
-  const beyondMode = steps[kind] > Math.min(steps[mode], ofRoom === null ? 4 : steps[ofRoom]);
-  const reaches = kind === "update" || kind === "delete" || elsewhere;
-  return !entitled || beyondMode || target === "closed" || (tainted && reaches) ? "ask" : "run";
+  const isElsewhere = target === "open" || target === "closed";
+  if (target === "here" || (isOwn && !isElsewhere)) return "run";
+  const isBeyondMode = steps[kind] > Math.min(steps[mode], ofRoom === null ? 4 : steps[ofRoom]);
+  const reaches = kind === "update" || kind === "delete" || isElsewhere;
+  return !isEntitled || isBeyondMode || target === "closed" || (isTainted && reaches) ? "ask" : "run";
 }
 
 const cellsOf = (mode: Mode, ofRoom: Mode | null, by: (typeof bys)[number]): Cell[] =>
   operationKinds.flatMap((kind) =>
     levels.flatMap((level) =>
       targets.flatMap((target) =>
-        [true, false].flatMap((own) =>
-          [true, false].map((tainted) => ({ mode, ofRoom, by, kind, level, target, own, tainted })),
+        [true, false].flatMap((isOwn) =>
+          [true, false].map((isTainted) => ({ mode, ofRoom, by, kind, level, target, isOwn, isTainted })),
         ),
       ),
     ),
@@ -180,22 +216,22 @@ onEachDatabase((database) => {
   });
 
   const agents = () => new AgentDirectory(database(), systemClock, silentLog);
-  const toolOf = ({ kind, own, sendsTo, reachesOutside }: Given) =>
+  const toolOf = ({ kind, isOwn, sendsTo, reachesOutside }: Given) =>
     defineTool({
       name: "Test",
       set: "core",
       description: "A tool",
-      repeatable: true,
+      isRepeatable: true,
       input: z.object({}),
       run: async () => ({ result: "" }),
       kind,
-      ...(own !== undefined && { own }),
+      ...(isOwn !== undefined && { isOwn }),
       ...(sendsTo !== undefined && { sendsTo: () => sendsTo }),
       ...(reachesOutside !== undefined && { reachesOutside }),
     });
   interface Given {
     readonly kind: OperationKind;
-    readonly own?: NonNullable<AnyTool["own"]>;
+    readonly isOwn?: NonNullable<AnyTool["isOwn"]>;
     readonly sendsTo?: RoomId | undefined;
     readonly reachesOutside?: NonNullable<AnyTool["reachesOutside"]>;
   }
@@ -213,6 +249,7 @@ onEachDatabase((database) => {
       sources: [roomId],
       taint: [],
       files: new FileSystem(shares(database()), actorOf(agent, roomId), newKey()),
+      addresses: new WebAddresses(database()),
       agents: agents(),
       rooms,
     } as const;
@@ -225,7 +262,7 @@ onEachDatabase((database) => {
     const wrong: (Cell & { decision: string })[] = [];
     for (const cell of cellsOf(mode, ofRoom, by)) {
       const sendsTo = { nowhere: undefined, here: roomId, open: alone, closed: both }[cell.target];
-      const taint = cell.tainted ? ["@stranger:test"] : [];
+      const taint = cell.isTainted ? ["@stranger:test"] : [];
       const { decision } = await decide({ ...cell, sendsTo }, { ...cell, roomId, taint });
       if (decision !== designed(cell)) wrong.push({ ...cell, decision });
     }
@@ -238,7 +275,7 @@ onEachDatabase((database) => {
       await decide(...args);
       return statements - before;
     };
-    expect(await count({ kind: "delete", own: true })).toBe(0);
+    expect(await count({ kind: "delete", isOwn: true })).toBe(0);
     expect(await count({ kind: "create", sendsTo: alone })).toBe(0);
     expect(await count({ kind: "create" }, { by: "person" })).toBe(0);
     expect(await count({ kind: "create" })).toBe(1);
@@ -260,7 +297,7 @@ onEachDatabase((database) => {
   });
 
   it("of several levels the least is what is given, and nobody at all may do nothing", async () => {
-    expect(await decide({ kind: "create", own: true }, { level: "none", requesters: [] })).toMatchObject({
+    expect(await decide({ kind: "create", isOwn: true }, { level: "none", requesters: [] })).toMatchObject({
       decision: "refuse",
     });
   });
@@ -285,12 +322,17 @@ onEachDatabase((database) => {
 
   describe("a file that is written", () => {
     const write = (path: string, mode: Mode, level: Level, rest: Partial<Omit<Call, "agent" | "tool">> = {}) => {
-      const { own, sendsTo } = writeFile;
+      const { isOwn, sendsTo } = writeFile;
       const agent = makeAgent("helper", { mode });
       const files = new FileSystem(shares(database()), actorOf(agent, alone), newKey());
       const call = { roomId: alone, kind: "update", by: "model", requesters: [ann], sources: [alone] } as const;
-      const tool = { ...toolOf({ kind: "update" }), ...(own !== undefined && { own }), ...(sendsTo && { sendsTo }) };
-      const given = { agent, agents: agents(), files, input: { path, content: "" }, level, rooms, tool };
+      const tool = {
+        ...toolOf({ kind: "update" }),
+        ...(isOwn !== undefined && { isOwn }),
+        ...(sendsTo && { sendsTo }),
+      };
+      const addresses = new WebAddresses(database());
+      const given = { addresses, agent, agents: agents(), files, input: { path, content: "" }, level, rooms, tool };
       return gate({ ...call, taint: [], ...rest, ...given });
     };
 
@@ -363,19 +405,21 @@ onEachDatabase((database) => {
   describe("in a tainted turn", () => {
     it("it is known of every tool what it reaches", () => {
       expect([...Object.keys(reach), ...ownAffairs].sort()).toEqual(tools.map(({ name }) => name).sort());
-      for (const tool of tools.filter(({ name }) => ownAffairs.includes(name))) expect(tool.own, tool.name).toBe(true);
+      for (const tool of tools.filter(({ name }) => ownAffairs.includes(name)))
+        expect(tool.isOwn, tool.name).toBe(true);
     });
 
     const calls = Object.entries(reach).flatMap(([name, rows]) =>
-      rows.map(([kind, given, outside]) => ({ name, kind, given, outside })),
+      rows.map(([kind, given, isOutside]) => ({ name, kind, given, isOutside })),
     );
-    it.each(calls)("$name, $kind, $given reaches outside: $outside", async ({ name, kind, given, outside }) => {
+    it.each(calls)("$name, $kind, $given reaches outside: $isOutside", async ({ name, kind, given, isOutside }) => {
       const input = JSON.parse(JSON.stringify(given).replaceAll("HERE", alone)) as Record<string, unknown>;
       const agent = makeAgent("helper");
       const files = new FileSystem(shares(database()), actorOf(agent, alone), newKey());
       const tool = tools.find((one) => one.name === name);
-      const place = { agent, agents: agents(), files, roomId: alone, rooms };
-      expect(tool && (await reachesOutside({ ...place, tool, input, kind }))).toBe(outside);
+      const addresses = new WebAddresses(database());
+      const place = { addresses, agent, agents: agents(), files, roomId: alone, rooms };
+      expect(tool && (await reachesOutside({ ...place, tool, input, kind }))).toBe(isOutside);
     });
   });
 

@@ -26,9 +26,9 @@ const row: OperationRow = {
 /** A tool that counts its runs, allowed to run, and a ledger that remembers what begins. */
 function setUp({
   row: given = row,
-  known = false,
+  isKnown = false,
   ...tool
-}: Partial<Tool> & { row?: OperationRow; known?: boolean } = {}) {
+}: Partial<Tool> & { row?: OperationRow; isKnown?: boolean } = {}) {
   const begun: OperationRecord[] = [];
   let runs = 0;
   const counter = defineTool({
@@ -36,7 +36,7 @@ function setUp({
     set: "core",
     description: "Counts.",
     kind: "update",
-    repeatable: false,
+    isRepeatable: false,
     input: z.object({}),
     run: async () => ({ result: `run ${++runs}` }),
     ...tool,
@@ -54,7 +54,7 @@ function setUp({
     ask: () => Promise.reject(new Error("nobody is asked")),
     begin: async (record) => {
       begun.push(record);
-      return !known;
+      return !isKnown;
     },
     breakOff: async (_row, { thrown }) => {
       throw thrown;
@@ -72,21 +72,26 @@ describe("an operation that may run", () => {
   });
 
   it("is written down only when it has ended, if it may be repeated", async () => {
-    const { begun, carry } = setUp({ repeatable: true });
+    const { begun, carry } = setUp({ isRepeatable: true });
     expect((await carry()).record).toMatchObject({ ...row, state: "done" });
     expect(begun).toEqual([]);
   });
 
   it("is written down before it runs, though it may be repeated, where people were asked", async () => {
-    const { begun, carry } = setUp({ repeatable: true, row: { key: "key" } });
+    const { begun, carry } = setUp({ isRepeatable: true, row: { key: "key" } });
     await carry();
     expect(begun).toEqual([{ key: "key", state: "running" }]);
   });
 
   it("does not run where somebody else has begun it, and its outcome is unknown", async () => {
-    const { carry, runs } = setUp({ known: true });
+    const { carry, runs } = setUp({ isKnown: true });
     expect((await carry()).record).toEqual({ key: "key", state: "unknown", result: outcomeUnknown, milliseconds: 0 });
     expect(runs()).toBe(0);
+  });
+
+  it("is recorded as unknown where its tool says so", async () => {
+    const run = async () => ({ result: "who knows", isUnknown: true });
+    expect((await setUp({ run }).carry()).record).toMatchObject({ state: "unknown", result: "who knows" });
   });
 
   it("has failed where its caller has made a mistake", async () => {
@@ -111,7 +116,7 @@ describe("a line behind a tool's command", () => {
     set: "core",
     description: "Says.",
     kind: "create",
-    repeatable: false,
+    isRepeatable: false,
     input: z.object({ content: z.string().describe("The text") }),
     run: async ({ content }) => ({ result: content }),
   });

@@ -13,7 +13,7 @@ const make = (name: string, set: ToolSet, command?: string) =>
     ...(command !== undefined && { command }),
     description: `What ${name} does`,
     kind: "read",
-    repeatable: true,
+    isRepeatable: true,
     input: z.object({ count: z.int().min(1).describe("How many"), word: z.string().describe("Which").optional() }),
     run: async () => ({ result: "" }),
   });
@@ -35,6 +35,16 @@ it("offers the model names with the agent's suffix, and the schema of each input
 
 it("tells the model nothing that the guide says for all functions, or that a refusal would say", () => {
   expect(toolbox.offer(agent).text).not.toMatch(/todo|minLength|additionalProperties/);
+});
+
+it("offers nobody a tool that can do nothing, but takes calls and commands of it, so that it says why", () => {
+  const all = new Toolbox([zebra, spider, ant], (tool) => tool === zebra);
+  expect(all.of(agent)).toEqual([zebra]);
+  expect(all.of(agent, ["Spider", "Zebra"])).toEqual([zebra]);
+  expect(all.offer(agent).definitions.map(({ name }) => name)).toEqual(["Zebra_k3f9"]);
+  expect(() => all.byName(agent, "Bee_k3f9")).toThrow("There is no function Bee_k3f9. Functions: Zebra_k3f9");
+  expect(all.byName(agent, "Ant_k3f9")).toBe(ant);
+  expect(all.findCommandable(agent)).toContain(ant);
 });
 
 it("finds a tool by its name with suffix", () => {

@@ -71,7 +71,7 @@ describe("a call in the words of people", () => {
     expect(worded("FS_Gone", { path: "a" })).toMatchObject({ text: "Use `FS_Gone`", said: [] });
   });
 
-  it.each(tools.flatMap(({ name, own }) => (own === true ? [] : name)))("is there for %s", (name) => {
+  it.each(tools.flatMap(({ name, isOwn: own }) => (own === true ? [] : name)))("is there for %s", (name) => {
     expect(tools.find((one) => one.name === name)?.wording).toBeDefined();
   });
 });

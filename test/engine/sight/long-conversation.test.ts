@@ -56,7 +56,7 @@ function conversation(charsMax: number): Call[] {
     const question = items.at(-1);
     // Ten rooms are shown, the conversation's own first.
     const open = [place, ...places.filter((other) => other !== place)].slice(0, 10);
-    const members = [self, ann].map((userId) => ({ userId: userId as UserId, admin: false, you: userId === self }));
+    const members = [self, ann].map((userId) => ({ userId: userId as UserId, isAdmin: false, isYou: userId === self }));
     const world: World = {
       ...exampleWorld,
       charsMax,

@@ -19,7 +19,7 @@ const event = (id: string, media: Media | null, content: object = {}): StoredEve
   position: 1,
   source: "push",
   editedAt: null,
-  encrypted: false,
+  isEncrypted: false,
   media,
 });
 const image = (id: string) =>
@@ -36,7 +36,7 @@ describe("images that a step may show", () => {
       ["$old2", false],
       ["$new1", true],
     ];
-    expect(images.map(({ eventId, fresh }) => [eventId, fresh])).toEqual(expected);
+    expect(images.map(({ eventId, isFresh }) => [eventId, isFresh])).toEqual(expected);
   });
 
   it("are not files of other kinds, nor what is not there", () => {

@@ -8,8 +8,10 @@ import { type Agent, AgentDirectory } from "../../../src/domain/agents/agent.ts"
 import { parseAgentSettings } from "../../../src/domain/agents/settings.ts";
 import { Desks } from "../../../src/domain/desk/desk.ts";
 import { Events, type StoredEvent } from "../../../src/domain/tables/events.ts";
+import { Knowledge } from "../../../src/domain/tables/knowledge.ts";
 import type { Turn } from "../../../src/domain/tables/turns.ts";
 import { Guides } from "../../../src/engine/sight/guides.ts";
+import { nothingRecalled } from "../../../src/engine/sight/recollection.ts";
 import { View } from "../../../src/engine/sight/view.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { fixedClock } from "../../support/fixed-clock.ts";
@@ -48,7 +50,7 @@ onEachDatabase((database) => {
     agent = (await directory.find(name)) as Agent;
     const rights = await rightsOf(database(), { test: "operate" });
     const mind = mindOf(database(), { modelUrl: "http://127.0.0.1:1/v1", rights, tools: [] });
-    const desks = new Desks(database(), mind.files.stores);
+    const desks = new Desks(database(), mind.files);
     const guides = new Guides(new Map(), "test", mind.subAgents);
     const clock = fixedClock({ start: new Date(0) });
     const { botUserId } = mind;
@@ -66,7 +68,7 @@ onEachDatabase((database) => {
   };
   const say = (roomId: RoomId, body: string, sender: UserId = owner, position?: number) =>
     settleEvent(database(), { roomId, sender, content: { msgtype: "m.text", body }, position });
-  const look = (view: View, roomId: RoomId) => {
+  const look = (view: View, roomId: RoomId, recollect?: Parameters<View["see"]>[2]["recollect"]) => {
     const startedAt = new Date(0);
     const turn = {
       id: 2 ** 40,
@@ -85,12 +87,46 @@ onEachDatabase((database) => {
       reminders: [],
       base: undefined,
       known: new Set(),
+      ...(recollect && { recollect }),
     });
   };
   const textOf = async (view: View, roomId: RoomId) => {
     const { world } = await look(view, roomId);
     return (["cacheable", "seed"] as const).map((name) => layout(world, name).user).join("\n");
   };
+
+  it("tells the recollection if the agent has any knowledge", async () => {
+    const roomId = await enter();
+    const hasKnown: boolean[] = [];
+    const see = () =>
+      look(newView(), roomId, async ({ seen }) => {
+        hasKnown.push(seen.hasKnowledge);
+        return nothingRecalled;
+      });
+    await see();
+    const origin = { agent: agent.name, title: "", sources: [roomId], taint: [], eventId: null };
+    await new Knowledge(database()).keep([{ source: "user:a", text: "a" }], origin);
+    await see();
+    expect(hasKnown).toEqual([false, true]);
+  });
+
+  it("lets what has just left the log come to mind, and recalls once where nothing has", async () => {
+    agent = { ...agent, settings: { ...agent.settings, approxContextCharsMax: 16_000 } };
+    const roomId = await enter();
+    const { eventId } = await say(roomId, "the ledger number is 8812");
+    const isShown: boolean[] = [];
+    const see = () =>
+      look(newView(), roomId, async ({ seen }) => {
+        isShown.push(seen.events.some((event) => event.eventId === eventId));
+        return nothingRecalled;
+      });
+    await see();
+    expect(isShown).toEqual([true]);
+    for (let n = 0; n < 30; n++) await say(roomId, `${n}: ${"words ".repeat(100)}`);
+    const { world } = await see();
+    expect(isShown).toEqual([true, true, false]);
+    expect(layout(world, "cacheable").user).not.toContain("8812");
+  });
 
   it("tells how many entries the ephemeris has in all, where it shows the last of them", async () => {
     const roomId = await enter();

@@ -22,7 +22,7 @@ const again = defineTool({
   set: "core",
   description: "A tool under test",
   kind: "read",
-  repeatable: true,
+  isRepeatable: true,
   input: z.object({}),
   run: async () => ({ result: "again, please" }),
 });
@@ -223,16 +223,16 @@ onEachDatabase((database) => {
           // A pause, so that the pieces arrive one by one.
           yield { wait: Promise.race([more.promise, new Promise((resolve) => setTimeout(resolve, 20))]) };
         }
-        yield { hang: true };
+        yield { hangs: true };
       });
       await ask(await runnerWith({ rooms: { "*": { tokens: 8_000 } } }));
       more.resolve();
-      expect(model.requests[0]?.aborted).toBe(true);
+      expect(model.requests[0]?.wasAborted).toBe(true);
       expect(await said()).toEqual(["This room's budget for today is used up. Ask me again after midnight UTC."]);
-      const [used] = await rows<{ estimated: boolean; completion: number }>(
-        `select estimated, completion_tokens as completion from usage where room_id = '${conversation.roomId}'`,
+      const [used] = await rows<{ isEstimated: boolean; completion: number }>(
+        `select estimated as "isEstimated", completion_tokens as completion from usage where room_id = '${conversation.roomId}'`,
       );
-      expect(used?.estimated).toBe(true);
+      expect(used?.isEstimated).toBe(true);
       expect(used?.completion).toBeGreaterThan(1_000);
       expect(await reservations()).toBe(0);
     });
@@ -257,7 +257,7 @@ onEachDatabase((database) => {
     });
 
     it("costs what it had come to where it was stopped", async () => {
-      model.onEvery(["some words", { hang: true }]);
+      model.onEvery(["some words", { hangs: true }]);
       const runner = await runnerWith({ bridge: { tokens: 1e9 } });
       const working = ask(runner);
       await model.request(() => true);

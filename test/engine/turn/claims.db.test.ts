@@ -103,7 +103,7 @@ describe.skipIf(postgresMissing)("turns that several processes claim", () => {
         taken.push(...(turn.wakes ?? []).map(({ eventId }) => eventId));
         await wakeUp();
         const work = async () => {
-          const more = await one.absorb(turn, { more: true });
+          const more = await one.absorb(turn, { takesMore: true });
           await one.commit(turn, { n: 0, name: "model", result: {}, ends: true });
           taken.push(...more.slice(turn.wakes?.length ?? 0).map(({ eventId }) => eventId));
         };
@@ -210,12 +210,12 @@ describe.skipIf(postgresMissing)("turns that several processes claim", () => {
       const [first, second] = [await startProcess("first", 1), await startProcess("second", 1)];
       await sharedOut();
       const [long, short] = [await newConversation(), await newConversation()];
-      model.on(asks(long), { hang: true }).on(asks(short), answerIn(short));
+      model.on(asks(long), { hangs: true }).on(asks(short), answerIn(short));
       await wakeIn(first, long);
       await eventually(() => requestsOf(long) === 1, { what: "the long turn" });
       await wakeIn(first, short);
       await eventually(() => answered(short), { what: "the short turn" });
-      expect(second.queue.idle).toBe(true);
+      expect(second.queue.isIdle).toBe(true);
       expect(requestsOf(short)).toBe(1);
     });
 
@@ -223,12 +223,12 @@ describe.skipIf(postgresMissing)("turns that several processes claim", () => {
       const [first, second] = [await startProcess("first"), await startProcess("second")];
       await sharedOut();
       const conversation = await newConversation();
-      model.on(asks(conversation), { hang: true });
+      model.on(asks(conversation), { hangs: true });
       await wakeIn(first, conversation);
       await eventually(() => requestsOf(conversation) === 1, { what: "the turn" });
-      expect(first.queue.idle).toBe(true);
+      expect(first.queue.isIdle).toBe(true);
       await wakeIn(second, conversation);
-      await eventually(() => !first.queue.idle, { what: "word" });
+      await eventually(() => !first.queue.isIdle, { what: "word" });
       expect(requestsOf(conversation)).toBe(1);
     });
 
@@ -236,12 +236,12 @@ describe.skipIf(postgresMissing)("turns that several processes claim", () => {
       const [first] = [await startProcess("first"), await startProcess("second")];
       await sharedOut();
       const [conversation, later] = [await newConversation(), await newConversation()];
-      model.on(asks(conversation), { hang: true }, { times: 1 }).on(asks(conversation), answerIn(conversation));
+      model.on(asks(conversation), { hangs: true }, { times: 1 }).on(asks(conversation), answerIn(conversation));
       await wakeIn(first, conversation);
       await eventually(() => requestsOf(conversation) === 1, { what: "the turn" });
       await startProcess("first");
       await eventually(() => answered(conversation), { within: 5_000, what: "the turn to go on" });
-      await eventually(() => !first.leases.live, { what: "the one before to notice" });
+      await eventually(() => !first.leases.isLive, { what: "the one before to notice" });
       model.on(asks(later), answerIn(later));
       await wakeIn(first, later);
       await eventually(() => answered(later), { within: 40_000, what: "another to look after what lies there" });
@@ -253,7 +253,7 @@ describe.skipIf(postgresMissing)("turns that several processes claim", () => {
       const [first] = [await startProcess("first", 1), await startProcess("second")];
       await sharedOut();
       const [begun, stored] = [await newConversation(), await newConversation()];
-      model.on(asks(begun), { hang: true }, { times: 1 }).on(asks(begun), answerIn(begun));
+      model.on(asks(begun), { hangs: true }, { times: 1 }).on(asks(begun), answerIn(begun));
       model.on(asks(stored), answerIn(stored));
       await wakeIn(first, begun);
       await eventually(() => requestsOf(begun) === 1, { what: "the turn" });

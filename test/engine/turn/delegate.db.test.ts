@@ -81,13 +81,13 @@ onEachDatabase((database) => {
     await wake(database(), conversation, { requester: person });
   }
 
-  const toolNamed = (name: string, repeatable: boolean, kind: OperationKind = "create") =>
+  const toolNamed = (name: string, isRepeatable: boolean, kind: OperationKind = "create") =>
     defineTool({
       name,
       set: "core",
       description: "A tool under test",
       kind,
-      repeatable,
+      isRepeatable,
       input: z.object({}),
       async run(_input, context) {
         runs.push({ tool: name, context });
@@ -332,7 +332,7 @@ onEachDatabase((database) => {
   });
 
   it("a sub-agent that has finished is not asked again, and what it did is passed over", async () => {
-    script("", handTo("one"), { hang: true });
+    script("", handTo("one"), { hangs: true });
     script("one", call("Again"), "One is done.");
     const process = newProcess();
     const ran = run(process);
@@ -427,14 +427,14 @@ onEachDatabase((database) => {
 
   it("a stop ends it with its turn", async () => {
     script("", handTo("one"));
-    script("one", ["I think", { hang: true }] as Reply);
+    script("one", ["I think", { hangs: true }] as Reply);
     const process = newProcess();
     const ran = run(process);
     const request = await model.request((one) => subAgentOf(one) === "one");
     await process.stop(conversation, "@you:test");
     await ran;
     await request.closed;
-    expect(request.aborted).toBe(true);
+    expect(request.wasAborted).toBe(true);
     expect(await turnRow()).toMatchObject({ state: "cancelled" });
     expect(await operations()).toMatchObject([{ tool: "delegate", state: "interrupted" }]);
   });

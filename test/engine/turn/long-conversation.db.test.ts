@@ -48,6 +48,10 @@ onEachDatabase((database) => {
     let room = places[0] as RoomId;
     let [question, answer] = ["", ""];
     const model = await new ScriptedModel().start();
+    model.on(
+      ({ body }) => body.messages.at(-1)?.content.includes("Summarize in at most") === true,
+      "They asked, and were answered. ".repeat(40),
+    );
     model.onEvery((request: ModelRequest) => {
       const textOf = (role: string) => request.body.messages.find((message) => message.role === role)?.content ?? "";
       sent.push({ room, question, system: textOf("system"), user: textOf("user") });
@@ -67,6 +71,7 @@ onEachDatabase((database) => {
       const content = { msgtype: "m.text", body: answer };
       await settleEvent(database(), { roomId: room, sender: agent.userId, content });
     }
+    await mind.summaries.stop();
     await model.stop();
     return sent;
   };

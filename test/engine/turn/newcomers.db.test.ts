@@ -230,7 +230,7 @@ onEachDatabase((database) => {
         userId: stranger,
         membership: "join",
         displayName: undefined,
-        direct: false,
+        isDirect: false,
         kind: "human",
       } as const;
       await settle(database(), coming, { member, shownChars: 0 });

@@ -55,7 +55,7 @@ describe("a conversation that has work", () => {
     queue.onIdle(() => idle++);
     expect(sent.map((conversation) => queue.send(conversation))).toEqual([true, true, false]);
     expect(seen).toEqual(sent.slice(0, 2));
-    expect([queue.room, queue.idle]).toEqual([0, false]);
+    expect([queue.room, queue.isIdle]).toEqual([0, false]);
     first.resolve();
     await eventually(() => seen.length === 3 && queue.room === 2, { what: "the third" });
     expect(seen).toEqual(sent);

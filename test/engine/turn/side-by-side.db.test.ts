@@ -47,13 +47,13 @@ onEachDatabase((database) => {
       await setMember(database(), conversation.roomId, userId, "join");
     await wake(database(), conversation, { requester: person });
   };
-  const toolNamed = (name: string, kind: "read" | "create" | "delete", repeatable = true) =>
+  const toolNamed = (name: string, kind: "read" | "create" | "delete", isRepeatable = true) =>
     defineTool({
       name,
       set: "core",
       description: "A tool under test",
       kind,
-      repeatable,
+      isRepeatable,
       input: z.object({ path: z.string().describe("A path") }),
       async run({ path }, context) {
         course.push(`begin ${path}`);

@@ -22,9 +22,10 @@ const sight = (change: Partial<Omit<Sight, "world">> & { world?: Partial<World> 
   seenWithout: () => ({ seen: 0, unread: undefined }),
   media: { pending: [], shown: [] } as never,
   audience: ["@ann:matrix.org" as UserId],
-  emptied: false,
+  wasEmptied: false,
   changes: 0,
   log: undefined,
+  activityBytes: 0,
   ...change,
   world: { ...exampleWorld, rooms, ...change.world },
 });
@@ -36,7 +37,7 @@ const completion = (reasoningDetails: Completion["reasoningDetails"] = []): Comp
   toolCalls: [call],
   reasoningDetails,
   finishReason: "tool_calls",
-  usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, costUsd: undefined, estimated: true },
+  usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, costUsd: undefined, isEstimated: true },
 });
 
 /** A turn after its first step, which made a call. */
@@ -78,12 +79,12 @@ describe("the steps of a turn", () => {
   });
 
   it("tell once which todos were added, done and removed meanwhile, and none that are as they were", () => {
-    const [one, two, three] = [1, 2, 3].map((number) => ({ number, name: `todo ${number}`, done: false }));
+    const [one, two, three] = [1, 2, 3].map((number) => ({ number, name: `todo ${number}`, isDone: false }));
     if (!one || !two || !three) throw new Error("three todos");
     const thread = new Thread(parseAgentSettings({}, "test"));
     const { messages: first } = thread.next(0, sight({ world: { todos: [one, two] } }), []);
     expect(first.at(-1)?.content).toContain('<todo id="1">todo 1</todo>');
-    const later = { world: { todos: [{ ...two, done: true }, three] } };
+    const later = { world: { todos: [{ ...two, isDone: true }, three] } };
     const { messages } = thread.next(1, sight(later), []);
     const told = messages.at(-1)?.content ?? "";
     expect(told.match(/<todo .*/g)).toEqual([
@@ -96,11 +97,11 @@ describe("the steps of a turn", () => {
 
   it.each<[string, Parameters<typeof sight>[0]]>([
     ["other people are in the room", { audience: ["@ann:matrix.org" as UserId, "@ben:matrix.org" as UserId] }],
-    ["something in it was redacted", { emptied: true }],
+    ["something in it was redacted", { wasEmptied: true }],
     ["a message that the turn works on was edited", { changes: 1 }],
     [
       "a wall has closed around a room in it",
-      { world: { rooms: [room(here, "General"), { ...other, closed: true }] } },
+      { world: { rooms: [room(here, "General"), { ...other, isClosed: true }] } },
     ],
   ])("begin with a new render where %s", (_why, change) => {
     const { thread } = begun();

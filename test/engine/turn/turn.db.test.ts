@@ -45,18 +45,18 @@ onEachDatabase((database) => {
 
   /** Event that the tool `Slowly` waits for. */
   let slowly: () => Promise<void>;
-  const toolNamed = (name: string, repeatable: boolean, immediate = false) =>
+  const toolNamed = (name: string, isRepeatable: boolean, isImmediate = false) =>
     defineTool({
       name,
       set: "core",
       description: "A tool under test",
       kind: "create",
-      repeatable,
-      immediate,
+      isRepeatable,
+      isImmediate,
       input: z.object({}),
       async run(_input, context) {
         runs.push(context);
-        await (immediate ? slowly() : goOn(context));
+        await (isImmediate ? slowly() : goOn(context));
         return { result: `${name} is done` };
       },
     });
@@ -323,7 +323,7 @@ onEachDatabase((database) => {
 
   it("a call that was finished is not made again", async () => {
     model.on(() => true, askFor("Once"), { times: 1 });
-    model.on(() => true, { hang: true }, { times: 1 });
+    model.on(() => true, { hangs: true }, { times: 1 });
     const { runner } = newProcess();
     const ran = runner.run(conversation);
     await model.request((request) => userText(request).includes("Once is done"));
@@ -365,7 +365,7 @@ onEachDatabase((database) => {
     });
 
     it("is in the record also where the process died while the model was shown it, and once", async () => {
-      model.on(() => true, askFor("Again"), { times: 1 }).on(() => true, { hang: true }, { times: 1 });
+      model.on(() => true, askFor("Again"), { times: 1 }).on(() => true, { hangs: true }, { times: 1 });
       goOn = async () => void (await tell());
       const { runner } = newProcess();
       const ran = runner.run(conversation);
@@ -445,14 +445,14 @@ onEachDatabase((database) => {
   });
 
   it("a turn that is stopped ends the model's answer and says nothing", async () => {
-    model.onEvery(["I think", { hang: true }]);
+    model.onEvery(["I think", { hangs: true }]);
     const { runner } = newProcess();
     const ran = runner.run(conversation);
     const request = await model.request(() => true);
     expect(await runner.stop(conversation, "@you:test")).toHaveLength(1);
     await ran;
     await request.closed;
-    expect(request.aborted).toBe(true);
+    expect(request.wasAborted).toBe(true);
     expect(await turnRow()).toMatchObject({ state: "cancelled", error: "stopped by @you:test" });
     expect(await said()).toEqual([]);
   });

@@ -1,0 +1,180 @@
+import { lookup } from "node:dns";
+import { Agent, buildConnector, fetch, type Response } from "undici";
+import { afterIdling } from "../../base/lib/clock.ts";
+import { UserError } from "../../base/lib/errors.ts";
+import { networkReason } from "../../base/lib/outside.ts";
+import { doorOf, type LookupAll, OpenDoors, pinnedLookup, refusalOfDoor } from "../../base/lib/public-address.ts";
+
+/** An answer, as far as it was taken. */
+export interface Fetched {
+  /** Address that it came from, behind all redirects. */
+  readonly url: string;
+  /** Media type in lower case, with its parameters; '' where none was said. */
+  readonly contentType: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** There was more. */
+  readonly isTruncated: boolean;
+}
+
+export interface WayOutSettings {
+  /** Exact places that are reached although they are not public: `host:port`. */
+  readonly allow: readonly string[];
+  readonly lookup?: LookupAll;
+  /** From the request to the last byte, redirects included. */
+  readonly totalMs?: number;
+}
+
+interface Request {
+  readonly signal: AbortSignal;
+  readonly accept: string;
+  /** Bytes that are taken of an answer of this type, decompressed; undefined: it is not read. */
+  readonly most: (contentType: string) => number | undefined;
+}
+
+const redirectsMost = 5;
+const redirections = [301, 302, 303, 307, 308];
+const totalMost = 30_000;
+const addressChars = 4_000;
+
+/**
+ * The only way to an address that somebody's text may have named. Each address on the way is looked at before anything
+ * is sent: where it leads, by the rules of `public-address.ts`. There are no cookies and no headers but our own, and
+ * everything has a limit. Rejects with a `UserError` that says why nothing came, or with the signal's reason.
+ */
+export class WayOut {
+  readonly #open: OpenDoors;
+  readonly #agent: Agent;
+  readonly #totalMs: number;
+
+  constructor({ allow, lookup: lookupAll = lookup, totalMs = totalMost }: WayOutSettings) {
+    this.#open = new OpenDoors(allow);
+    this.#totalMs = totalMs;
+    const guarded = buildConnector({ lookup: pinnedLookup(lookupAll), timeout: 10_000 });
+    const opened = buildConnector({ timeout: 10_000 });
+    this.#agent = new Agent({
+      connect: (options, callback) => {
+        const door = doorOf(new URL(`${options.protocol}//${options.host ?? options.hostname}`));
+        const refusal = refusalOfDoor(door, this.#open);
+        // An address that is no name is never looked up: this is the last that sees it.
+        if (refusal !== undefined) callback(new UserError(refusal), null);
+        else (this.#open.has(door) ? opened : guarded)(options, callback);
+      },
+      headersTimeout: 15_000,
+      bodyTimeout: 10_000,
+      maxHeaderSize: 16_384,
+      // No connection outlives its request: the next one is looked up anew.
+      keepAliveTimeout: 1,
+      keepAliveMaxTimeout: 1,
+      pipelining: 1,
+      connections: 4,
+      allowH2: false,
+    });
+  }
+
+  /** Reads an address as we may go there; a `UserError` otherwise. */
+  check(text: string, base?: URL): URL {
+    if (text.length > addressChars) throw new UserError(`An address of ${text.length} characters is too long.`);
+    const url = URL.parse(text, base?.href);
+    if (!url) throw new UserError(`This is no address of a page${base ? "" : `: ${text.slice(0, 200)}`}.`);
+    if (url.protocol !== "http:" && url.protocol !== "https:")
+      throw new UserError(`Only addresses of http and https can be opened, not of ${url.protocol.slice(0, -1)}.`);
+    if (url.username !== "" || url.password !== "")
+      throw new UserError("An address with a user name or a password in it is not opened.");
+    const refusal = refusalOfDoor(doorOf(url), this.#open);
+    if (refusal !== undefined)
+      throw new UserError(`${refusal}: it is not opened, unless an operator allows it (web.allow in config.yaml).`);
+    return url;
+  }
+
+  async get(text: string, { signal, accept, most }: Request): Promise<Fetched> {
+    let url = this.check(text);
+    const late = new AbortController();
+    const inTime = afterIdling(this.#totalMs, () => late.abort());
+    const either = AbortSignal.any([signal, late.signal]);
+    try {
+      for (let hop = 0; ; hop++) {
+        const response = await this.#ask(url, accept, either);
+        const next = redirections.includes(response.status) ? response.headers.get("location") : null;
+        if (next === null) return await taken(url, response, most);
+        await response.body?.cancel();
+        if (hop === redirectsMost)
+          throw new UserError(`${url.host} leads from one address to the next, more than ${redirectsMost} times.`);
+        url = this.check(next, url);
+      }
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (late.signal.aborted)
+        throw new UserError(`${url.host} did not answer in full within ${this.#totalMs / 1_000} s.`);
+      const reason = thrown instanceof UserError ? thrown : networkReason(thrown);
+      throw reason instanceof UserError ? reason : new UserError(`${url.host} cannot be read: ${wordsOf(reason)}.`);
+    } finally {
+      inTime();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  #ask(url: URL, accept: string, signal: AbortSignal): Promise<Response> {
+    return fetch(url, {
+      dispatcher: this.#agent,
+      redirect: "manual",
+      credentials: "omit",
+      referrer: "",
+      headers: { "user-agent": "Clevernet", accept, "accept-encoding": "gzip, br" },
+      signal,
+    });
+  }
+}
+
+/** Takes a body up to its limit. Leaving the loop ends the connection. */
+async function taken(url: URL, response: Response, most: Request["most"]): Promise<Fetched> {
+  const contentType = (response.headers.get("content-type") ?? "").toLowerCase();
+  const refuse = async (why: string): Promise<never> => {
+    await response.body?.cancel();
+    throw new UserError(why);
+  };
+  // Words of the server do not stand in errors: they could be anything.
+  if (!response.ok) return refuse(`${url.host} answered ${response.status}${meaningOf(response.status)}.`);
+  const limit = most(contentType);
+  if (limit === undefined)
+    return refuse(
+      `${url.host} has no page there but ${/^[\w.+/-]{1,80}/.exec(contentType)?.[0] ?? "something else"}: this cannot be shown as text.`,
+    );
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    const room = limit - size;
+    chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
+    size += Math.min(chunk.length, room);
+    if (chunk.length > room) return { url: url.href, contentType, bytes: joined(chunks, size), isTruncated: true };
+  }
+  return { url: url.href, contentType, bytes: joined(chunks, size), isTruncated: false };
+}
+
+const meaningOf = (status: number): string => {
+  if (status === 404 || status === 410) return ": there is no such page";
+  if (status === 401 || status === 403) return ": it does not let us in";
+  return status === 429 ? ": it was asked too often" : "";
+};
+
+/** All chunks in memory of their own, which can be handed to a thread. */
+const joined = (chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> => {
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+};
+
+/** Words for what the network said; it never names the address that a name stands for. */
+const wordsOf = (error: Error): string => {
+  const code = "code" in error ? String(error.code) : "";
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "there is no such name, or no name server answers";
+  if (code === "ECONNREFUSED") return "nobody answers there";
+  if (/^(?:E[A-Z_]+|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|[A-Z_]*CERT[A-Z_]*)$/.test(code)) return code;
+  return error.message.slice(0, 200);
+};

@@ -1,0 +1,41 @@
+/** Characters that end a sentence, or close something around an address, and hardly an address. */
+const closing = /[.,;:!?'"“”‘’»)\]}>*_~`|]+$/;
+const opening = /^[("'“‘«[{<*_~`|]+/;
+
+/** An address in the one form in which it is compared; what stands behind # is never sent. Undefined for what is none. */
+export const addressForm = (text: string): string | undefined => {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol)) return undefined;
+  url.hash = "";
+  return url.href;
+};
+
+/**
+ * The addresses that stand in a text, word for word, each once and in the one form. Where the end of one is not certain,
+ * as with `(see https://a.example/b)`, all that it may be are given.
+ * @param most how many are given: the first
+ */
+export function addressesIn(text: string, most: number): string[] {
+  const found = new Set<string>();
+  for (const [word] of text.matchAll(/https?:\/\/[^\s<>"\\]{1,4000}/gi)) {
+    // In Markdown, the address ends with the bracket that was opened before it.
+    for (const part of new Set([word, word.replace(closing, ""), word.split(/[)\]]/, 1)[0] ?? ""])) {
+      const form = addressForm(part);
+      if (form !== undefined) found.add(form);
+    }
+    if (found.size >= most) break;
+  }
+  return [...found].slice(0, most);
+}
+
+/** True if the address stands in what a person has written, with or without its scheme. */
+export function isWrittenIn(address: string, written: string): boolean {
+  const wanted = addressForm(address);
+  if (wanted === undefined) return false;
+  if (addressesIn(written, 1_000).includes(wanted)) return true;
+  return written.split(/\s+/).some((word) => {
+    const bare = word.replace(opening, "").replace(closing, "");
+    if (bare.includes("://") || !/^[\w-]+(?:\.[\w-]+)+(?:[/?:].*)?$/u.test(bare)) return false;
+    return [`https://${bare}`, `http://${bare}`].some((one) => addressForm(one) === wanted);
+  });
+}

@@ -1,0 +1,58 @@
+import type { Clock } from "../../base/lib/clock.ts";
+import { UserError } from "../../base/lib/errors.ts";
+import { addressesIn } from "../../base/lib/web-address.ts";
+import { eventTime } from "../../base/prompt/time.ts";
+import type { WindowSource } from "./windows.ts";
+
+/** A page as it was read. */
+interface ReadPage {
+  /** Address behind all redirects. */
+  readonly url: string;
+  readonly title: string | undefined;
+  readonly text: string;
+  readonly contentType: string;
+  /** All that is on the page, menus included. */
+  readonly isWhole: boolean;
+  /** The text went on. */
+  readonly isCut: boolean;
+}
+
+/** Reads pages of the web. */
+export interface WebPages {
+  read(address: string, form: "markdown" | "html", signal: AbortSignal): Promise<ReadPage>;
+}
+
+/** Arguments of a page, beside its address. */
+export interface PageArguments {
+  readonly mode: "markdown" | "html";
+}
+
+/** Addresses of one page, or of the results of one search, that the agent may open unasked. */
+const addressesMost = 5_000;
+
+/** Name of a host's texts among those that nobody vouches for. */
+export const webTaint = (url: string): string => `web:${new URL(url).host}`;
+
+/** A page of the web, as it was when it was fetched. */
+export const pageSource = (pages: WebPages | undefined, clock: Clock): WindowSource => ({
+  async read(address, args, { signal }) {
+    if (!pages) throw new UserError("Pages cannot be opened here: web.pages is off in config.yaml.");
+    const { mode } = JSON.parse(args) as PageArguments;
+    const { url, title, text, contentType, isWhole, isCut } = await pages.read(address, mode, signal);
+    return {
+      contentType,
+      content: text,
+      sources: [],
+      taint: [...new Set([webTaint(address), webTaint(url)])],
+      title,
+      attributes: {
+        ...(url !== address && { finalAddress: url }),
+        fetchedAt: eventTime(clock.now()),
+        ...(isCut && { part: "beginning" }),
+        // No article was found in it: menus and the like are shown as well.
+        ...(!isCut && isWhole && contentType === "text/markdown" && { part: "whole page" }),
+      },
+      addresses: addressesIn(`${address}\n${url}\n${text}`, addressesMost),
+    };
+  },
+});

@@ -1,0 +1,37 @@
+import { inlineCode } from "../../adapters/matrix/markdown.ts";
+import { lengthText } from "../../base/lib/length-text.ts";
+import { outputFile } from "../../domain/sandboxes/keep-output.ts";
+import { defineAgentCommand, noInput } from "../../engine/control/define-command.ts";
+
+const commandMost = 80;
+
+export const commands = [
+  defineAgentCommand({
+    command: "sandbox",
+    description: "Shows the computer on which the agent runs commands for this room, and what runs on it.",
+    topic: "sandbox",
+    level: "use",
+    input: noInput,
+    async run(_, { agent, clock, event, prefix, sandboxCommands, sandboxes }) {
+      const conversation = { agent: agent.name, roomId: event.roomId };
+      const status = await sandboxes.status(conversation);
+      const next = `\`${prefix}run\` starts it.`;
+      if (!status) return `There is no computer here yet. ${next}`;
+      if (!status.isRunning) return `The computer is stopped; its files are kept. ${next}`;
+      const { idleSeconds, limits } = sandboxes.settings;
+      const idle = (clock.now().getTime() - status.usedAt.getTime()) / 1_000;
+      const under = await sandboxCommands.underWay(conversation);
+      const lines = under.map(({ command, isBackground, number, outcome }) => {
+        const [first = ""] = command.split("\n");
+        const shown = inlineCode(first.length > commandMost ? `${first.slice(0, commandMost)}…` : first);
+        const how = isBackground ? "in the background" : outcome ? "left something running" : "runs";
+        return `- ${number}: ${shown}, ${how}; \`${prefix}stop ${number}\` ends it; output: \`sandbox:${outputFile(number, isBackground)}\``;
+      });
+      return [
+        `The computer runs: ${limits.memoryMegabytes} MB of memory, ${limits.cpus} ${limits.cpus === 1 ? "processor" : "processors"}. Used ${idle < 1 ? "just now" : `${lengthText(idle)} ago`}; it is stopped after ${lengthText(idleSeconds)} without use.`,
+        ...(lines.length === 0 ? ["No command runs on it."] : lines),
+        `\`${prefix}sandbox reset\` removes it with all its files.`,
+      ].join("\n");
+    },
+  }),
+];

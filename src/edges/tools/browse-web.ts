@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { type PageArguments, webTaint } from "../../domain/desk/page-source.ts";
+import { defineTool } from "../../engine/operations/tool.ts";
+
+export const tool = defineTool({
+  name: "BrowseWeb",
+  set: "web",
+  command: "browse",
+  examples: ["https://example.org/"],
+  topic: "web",
+  description: "Opens a page of the web, a feed or a PDF in a window.",
+  help: "Opens a page of the web, a feed or a PDF as text, in a window on the agent's desk.",
+  wording: "Open {url}",
+  kind: "read",
+  runsBeside: false,
+  isRepeatable: true,
+  // To ask for an address is to send it: one that the agent has made up may carry what it knows.
+  reachesOutside: async ({ url }, { addresses, agent, roomId }) =>
+    !(await addresses.isKnown({ agent: agent.name, roomId }, url)),
+  input: z.object({
+    url: z.string().trim().min(1).max(4_000).meta({ help: "Its address" }),
+    mode: z
+      .enum(["markdown", "html"])
+      .default("markdown")
+      .meta({ description: "html: its source", help: "markdown: the text; html: the source of the page" }),
+  }),
+  async run({ url, mode }, { by, windows }) {
+    const { said, shown } = await windows.open({
+      srcType: "page",
+      src: url,
+      arguments: JSON.stringify({ mode } satisfies PageArguments),
+    });
+    return { result: by === "person" && shown ? shown : said, taint: [webTaint(url)] };
+  },
+});

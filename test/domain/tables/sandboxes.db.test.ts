@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { SandboxTable } from "../../../src/domain/tables/sandboxes.ts";
+import { onEachDatabase } from "../../support/database.ts";
+import { addAgent, newKey, newRoom } from "../../support/rows.ts";
+
+onEachDatabase((database) => {
+  const table = () => new SandboxTable(database());
+  /** A sandbox that was used an hour ago, and the command in it that has not ended. */
+  const scene = async (isBackground: boolean) => {
+    const [{ name: agent }, roomId, name, key] = [await addAgent(database()), newRoom(), newKey(), newKey()];
+    await database().sql`
+      insert into sandboxes (agent, room_id, name, is_awake, used_at)
+      values (${agent}, ${roomId}, ${name}, true, now() - interval '1 hour')`;
+    await database().sql`
+      insert into sandbox_commands (key, agent, room_id, number, boot, command, requesters, is_background)
+      values (${key}, ${agent}, ${roomId}, 1, 'boot', 'sleep 3000', '{}', ${isBackground})`;
+    return { key, name };
+  };
+
+  describe("a sandbox in which a command has not ended", () => {
+    it("is not idle, though its process was away for long, until the command has ended", async () => {
+      const { key, name } = await scene(false);
+      expect(await table().claimIdle(60)).not.toContain(name);
+      expect(await table().claimLongestIdle([name], 60)).toBeUndefined();
+      await database().sql`update sandbox_commands set outcome = '{"reason": "exit"}' where key = ${key}`;
+      expect(await table().claimIdle(60)).toContain(name);
+    });
+
+    it("is idle where the command runs in the background", async () => {
+      const { name } = await scene(true);
+      expect(await table().claimIdle(60)).toContain(name);
+    });
+  });
+});
