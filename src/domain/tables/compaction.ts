@@ -21,13 +21,14 @@ export class Compactions {
     this.#database = database;
   }
 
-  /** Reads the beginning of a file; undefined where there is no text. */
-  async read({ share, path }: FilePlace, chars: number): Promise<string | undefined> {
+  /** Reads the beginning of a file, and counts all its bytes; undefined where there is no text. */
+  async read({ share, path }: FilePlace, chars: number): Promise<{ text: string; bytes: number } | undefined> {
     const [row] = await this.#database.run(
-      (sql) => sql<{ text: string | null }[]>`
-        select left(text_content, ${chars}) as text from files where share = ${share} and path = ${path}`,
+      (sql) => sql<{ text: string; bytes: number }[]>`
+        select left(text_content, ${chars}) as text, octet_length(text_content) as bytes
+        from files where share = ${share} and path = ${path} and text_content is not null`,
     );
-    return row?.text ?? undefined;
+    return row;
   }
 
   /**

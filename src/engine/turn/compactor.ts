@@ -45,8 +45,10 @@ export class Compactor extends BesideTurns {
     const { clock, compactions, submodels } = this.#parts;
     const { roomId } = conversation;
     const file = workingFile(conversation, "LOG.md");
-    const text = await compactions.read(file, submodelCharsMax);
-    const prefix = text?.slice(0, text.lastIndexOf("\n") + 1) ?? "";
+    const found = await compactions.read(file, submodelCharsMax);
+    // It was compacted after whoever considers it had counted its bytes.
+    if (!found || found.bytes <= activityBytesMax) return true;
+    const prefix = found.text.slice(0, found.text.lastIndexOf("\n") + 1);
     if (prefix === "") return false;
     const now = clock.now();
     const key = digest("compaction", agent.userId, roomId, now.toISOString());

@@ -198,7 +198,7 @@ describeSandbox("the files of a sandbox", () => {
 
   it("says so where its program is killed, and keeps no command", async () => {
     const id = "killer";
-    const argv = ["bash", "-c", "while :; do pkill -9 -f -- '-IS -c'; done"] as const;
+    const argv = ["bash", "-c", "while :; do pkill -9 -f -- '-I[S] -c'; done"] as const;
     await box().runner.start({ id, boot: box().boot, argv: [...argv], seconds: 60 });
     await eventually(
       async () => {

@@ -79,6 +79,17 @@ onEachDatabase((database) => {
     expect((await files().stat(path())).versions).toHaveLength(1);
   });
 
+  it("a log that was compacted after its bytes were counted stays as it is", async () => {
+    await files().write(path(), long);
+    model.on(reads, answer);
+    const compactor = compactorOf(database());
+    await compact(compactor);
+    const compacted = await text();
+    await compact(compactor, long.length);
+    expect(await text()).toBe(compacted);
+    expect(await summaries()).toHaveLength(1);
+  });
+
   it("of a tainted log the summary is tainted, and the log stays so", async () => {
     await files({ isTainted: true }).write(path(), long);
     model.on(reads, answer);
