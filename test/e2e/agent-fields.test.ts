@@ -193,6 +193,13 @@ describe("a field of agent.json that is changed while the bridge runs", () => {
     expect(offered(await askOnce())).not.toContain("todos_add");
   });
 
+  it("network: it is a list of hosts; that it allows no others is held where computers are", async () => {
+    expect(await command("!agent set helper network everywhere")).toContain("network: ");
+    await set({ network: '["npm"]' }, async () => {
+      expect(await command("!agent show helper")).toContain("npm");
+    });
+  });
+
   it("images: whether the model is shown them", async () => {
     const send = async (name: string) => {
       stage.model.on(name, (request) => answer(request, `saw ${name}`));

@@ -8,6 +8,7 @@ import { systemClock } from "../../src/base/lib/clock.ts";
 import type { Conversation } from "../../src/base/lib/ids.ts";
 import { silentLog } from "../../src/base/lib/log.ts";
 import { CommandJournal, type CommandWait, type SandboxCall } from "../../src/domain/sandboxes/command-journal.ts";
+import { HostPorts } from "../../src/domain/sandboxes/host-ports.ts";
 import { SandboxKeeper } from "../../src/domain/sandboxes/sandbox-keeper.ts";
 import { Sandboxes } from "../../src/domain/sandboxes/sandboxes.ts";
 import { SandboxCommandTable } from "../../src/domain/tables/sandbox-commands.ts";
@@ -21,6 +22,8 @@ export interface ComputerOptions {
   readonly settings?: Partial<SandboxSettings>;
   readonly host?: SandboxHost;
   readonly clock?: Clock;
+  /** Hosts that agents allow; default: all that the settings do. */
+  readonly network?: readonly string[];
 }
 
 /** Services of conversations' computers, as one process has them. */
@@ -28,12 +31,13 @@ export class Computers {
   readonly sandboxes: Sandboxes;
   readonly journal: CommandJournal;
   readonly keeper: SandboxKeeper;
+  readonly ports: HostPorts;
   readonly table: SandboxTable;
   readonly commands: SandboxCommandTable;
   readonly host: SandboxHost;
 
   constructor(database: Database, options: ComputerOptions) {
-    const { homeserver, host = localHost(), clock = systemClock } = options;
+    const { homeserver, host = localHost(), clock = systemClock, network = null } = options;
     const sandbox = inject("sandbox");
     if ("missing" in sandbox) throw new Error(sandbox.missing);
     const section = sandboxSection.parse({ kind: "podman", image: sandbox.tools });
@@ -42,10 +46,12 @@ export class Computers {
     this.table = new SandboxTable(database);
     this.commands = new SandboxCommandTable(database);
     const log = silentLog;
-    this.sandboxes = new Sandboxes({ host, settings, table: this.table, homeserver, clock, log });
+    const networkOf = async () => network;
+    this.sandboxes = new Sandboxes({ host, settings, table: this.table, homeserver, networkOf, clock, log });
     const { sandboxes, commands: table } = this;
     this.journal = new CommandJournal({ sandboxes, table, sandboxTable: this.table, clock, log });
-    this.keeper = new SandboxKeeper({ sandboxes, journal: this.journal, table, clock, log });
+    this.ports = new HostPorts(sandboxes);
+    this.keeper = new SandboxKeeper({ sandboxes, journal: this.journal, hostPorts: this.ports, table, clock, log });
   }
 
   /** Runs a command line as a model's call would. */
@@ -77,6 +83,7 @@ export class Computers {
 
   /** Removes all sandboxes of the installation. */
   async remove(): Promise<void> {
+    this.ports.close();
     await this.sandboxes.close();
     const orphans = await this.sandboxes.findOrphans();
     for (const name of new Set([...orphans, ...(await this.table.names())])) await this.sandboxes.removeOrphan(name);

@@ -70,7 +70,7 @@ function noComputers(database: Database) {
     homeserver: { url: "http://test", serverName: "test" },
     sandbox: sandboxSettings(sandboxSection.parse(off)),
   };
-  return wireSandboxes({ config, database, clock: systemClock, log: silentLog }).services;
+  return wireSandboxes({ config, database, directory: { findRecent: async () => undefined }, clock: systemClock, log: silentLog }).services;
 }
 
 /** Makes all that the turns of one process work with; the model is `m`. */

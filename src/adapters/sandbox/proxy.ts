@@ -24,7 +24,7 @@ export const proxyEnvironment: Readonly<Record<string, string>> = {
 };
 
 export interface ProxyOptions {
-  readonly reach: Reach;
+  readonly reach: Pick<Reach, "has">;
   /** Default: the machine's resolver. */
   readonly lookupAll?: LookupAll;
   /** Default: `net.connect`. */
@@ -55,7 +55,7 @@ const noDoors = new OpenDoors([]);
  */
 export class SandboxProxy {
   readonly traffic = new Traffic();
-  readonly #reach: Reach;
+  readonly #reach: Pick<Reach, "has">;
   readonly #lookup: ReturnType<typeof pinnedLookup>;
   readonly #dial: (options: TcpNetConnectOpts) => Socket;
   readonly #server: Server;

@@ -6,8 +6,8 @@ import {
   type SandboxLimits,
 } from "../../adapters/sandbox/limits.ts";
 import type { SandboxSettings } from "../../adapters/sandbox/open-host.ts";
-import { isReachEntry } from "../../adapters/sandbox/reach.ts";
 import { section } from "../../base/lib/problems.ts";
+import { isReachEntry, reachEntries } from "../../base/lib/reach-entry.ts";
 import { filled } from "./values.ts";
 
 const kinds = ["podman", "off"] as const;
@@ -15,7 +15,6 @@ const whole = (least: number, most: number) => {
   const expected = `a whole number from ${least} to ${most}`;
   return z.number(expected).int(expected).min(least, expected).max(most, expected);
 };
-const hosts = "a list of hosts, such as [npm, pypi, github, example.org, .example.org]";
 const cpus = "a number of processors from 0.1 to 64, such as 0.5";
 const leastProcesses = reservedProcesses + 16;
 
@@ -89,7 +88,7 @@ export const sandboxSection = section({
       "Sandboxes that run at the same time. When there are so many, the one that was not used for longest is stopped, if that is a minute at least.",
     ),
   network: z
-    .array(z.string().trim().toLowerCase().refine(isReachEntry, hosts), hosts)
+    .array(z.string().trim().toLowerCase().refine(isReachEntry, reachEntries), reachEntries)
     .default([])
     .describe(
       "Hosts to which programs in sandboxes may connect, by HTTP and HTTPS: names such as `example.org`, `.example.org` for all below it, and the groups `npm`, `pypi` and `github`. Whatever is in a sandbox can be sent there. Without it there is no network.",

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { UserError } from "../../base/lib/errors.ts";
 import { problemsOf, section } from "../../base/lib/problems.ts";
+import { isReachEntry, reachEntries } from "../../base/lib/reach-entry.ts";
 import { formatPath, parsePath } from "../files/path.ts";
 import { modelsSection, temperature } from "./models.ts";
 
@@ -194,6 +195,13 @@ export const agentFields = {
     .nullable()
     .default(null)
     .describe("Sub-agents to whom it may delegate. `null`: all that there are; an empty list: none."),
+  network: z
+    .array(z.string(reachEntries).trim().toLowerCase().refine(isReachEntry, reachEntries), reachEntries)
+    .nullable()
+    .default(null)
+    .describe(
+      "Hosts to which its computers may connect, of those that `sandbox.network` of config.yaml allows: it can only allow fewer. `null`: all of them; an empty list: none.",
+    ),
   layout: oneOf(["cacheable", "seed"])
     .default("cacheable")
     .describe(

@@ -4,6 +4,7 @@ import type { Log } from "../../base/lib/log.ts";
 import { Rounds } from "../../base/lib/rounds.ts";
 import type { SandboxCommandTable } from "../tables/sandbox-commands.ts";
 import type { CommandJournal } from "./command-journal.ts";
+import type { HostPorts } from "./host-ports.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
 const roundMs = 30_000;
@@ -12,13 +13,14 @@ const collectMs = 3_600_000;
 interface SandboxKeeperParts {
   readonly sandboxes: Sandboxes;
   readonly journal: CommandJournal;
+  readonly hostPorts: Pick<HostPorts, "hasOpen" | "isServing">;
   readonly table: SandboxCommandTable;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /**
- * Looks after sandboxes in the background: tests once that they can be used, stops those that are idle, ends commands that
+ * Looks after sandboxes in the background: tests that they can be used until they can, stops those that are idle, ends commands that
  * nobody waits for, and removes those that belong to nobody.
  */
 export class SandboxKeeper {
@@ -50,14 +52,33 @@ export class SandboxKeeper {
 
   async round(): Promise<void> {
     const { clock, journal, sandboxes, table } = this.#parts;
-    if (sandboxes.selfTest.refusal !== undefined) return;
+    if (sandboxes.selfTest.refusal !== undefined) return sandboxes.selfTest.start();
     await journal.endDeserted();
+    await this.#markBusy();
     await sandboxes.stopIdle();
     const isDue = this.#collectedAt === undefined || clock.monotonic() - this.#collectedAt > collectMs;
     if (!isDue && this.#suspects.size === 0) return;
     this.#collectedAt = clock.monotonic();
     await this.#collect();
     await table.forgetOld();
+  }
+
+  /** Looks into those that would be stopped soon, as far as something may be going on there. */
+  async #markBusy(): Promise<void> {
+    const { hostPorts, journal, log, sandboxes } = this.#parts;
+    for (const resting of await sandboxes.findResting()) {
+      if (!resting.hasBackground && !hostPorts.hasOpen(resting)) continue;
+      const isBusy = async (): Promise<boolean> => {
+        if (resting.hasBackground && (await journal.isBusy(resting))) return true;
+        const sandbox = await sandboxes.running(resting);
+        return sandbox !== undefined && (await hostPorts.isServing(resting, sandbox));
+      };
+      try {
+        if (await isBusy()) await sandboxes.markBusy(resting);
+      } catch (error) {
+        log.warn({ agent: resting.agent }, `it is not known if a sandbox is busy: ${messageOf(error)}`);
+      }
+    }
   }
 
   async #collect(): Promise<void> {

@@ -1,19 +1,17 @@
 import { HostError, type SandboxHost, type SandboxSpec, type SandboxState } from "../../adapters/sandbox/host.ts";
 import { type SandboxSettings, specOf } from "../../adapters/sandbox/open-host.ts";
-import { proxyEnvironment, proxyPort, SandboxProxy } from "../../adapters/sandbox/proxy.ts";
-import { Reach } from "../../adapters/sandbox/reach.ts";
 import { forgetEnded } from "../../adapters/sandbox/run-program.ts";
 import { Runner } from "../../adapters/sandbox/runner.ts";
-import { LinkLost, RunnerRefused } from "../../adapters/sandbox/runner-link.ts";
-import type { Traffic } from "../../adapters/sandbox/traffic.ts";
+import { LinkLost } from "../../adapters/sandbox/runner-link.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import { messageOf, UserError } from "../../base/lib/errors.ts";
 import { type Conversation, digest } from "../../base/lib/ids.ts";
 import { InTurn } from "../../base/lib/in-turn.ts";
 import type { Log } from "../../base/lib/log.ts";
-import type { SandboxRow, SandboxTable } from "../tables/sandboxes.ts";
+import type { RestingSandbox, SandboxRow, SandboxTable } from "../tables/sandboxes.ts";
 import type { RunningSandbox, SandboxProvider } from "./sandbox.ts";
 import { SelfTest } from "./self-test.ts";
+import { WaysOut, type WaysOutParts } from "./ways-out.ts";
 
 /** Only a sandbox that nobody has used for so long gives its place to another. Those that work are used more often. */
 const spareAfterSeconds = 60;
@@ -30,6 +28,7 @@ export interface SandboxesParts {
   readonly table: SandboxTable;
   /** Of the homeserver: a copy of the database that serves another one touches none of our sandboxes. */
   readonly homeserver: string;
+  readonly networkOf: WaysOutParts["networkOf"];
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -42,10 +41,9 @@ export interface SandboxStatus extends SandboxRow {
 /** The sandboxes of conversations, each by a name that is made from its conversation. */
 export class Sandboxes implements SandboxProvider {
   readonly selfTest: SelfTest;
+  readonly waysOut: WaysOut;
   readonly #parts: SandboxesParts;
   readonly #runners = new Map<string, Runner>();
-  readonly #proxies = new WeakMap<Runner, SandboxProxy>();
-  readonly #reach: Reach;
   readonly #inTurn = new InTurn<string>();
   #installation: Promise<string> | undefined;
   /** Sandboxes that are about to run. */
@@ -53,9 +51,9 @@ export class Sandboxes implements SandboxProvider {
 
   constructor(parts: SandboxesParts) {
     this.#parts = parts;
-    this.#reach = new Reach(parts.settings.network);
-    const spec = specOf(parts.settings, "clevernet", { "clevernet.purpose": "check" });
-    this.selfTest = new SelfTest(parts.host, spec, parts.log);
+    const { settings } = parts;
+    this.waysOut = new WaysOut({ ...parts, network: settings.network });
+    this.selfTest = new SelfTest({ ...parts, spec: specOf(settings, "clevernet", { "clevernet.purpose": "check" }) });
   }
 
   get settings(): SandboxSettings {
@@ -67,16 +65,6 @@ export class Sandboxes implements SandboxProvider {
     return this.selfTest.refusal === undefined;
   }
 
-  /** Environment of commands, beside that of the image. */
-  get environment(): Readonly<Record<string, string>> {
-    return this.#reach.isEmpty ? {} : proxyEnvironment;
-  }
-
-  /** Counts of what a running sandbox has sent and received. */
-  trafficOf({ runner }: RunningSandbox): Traffic | undefined {
-    return this.#proxies.get(runner)?.traffic;
-  }
-
   async use(conversation: Conversation): Promise<RunningSandbox> {
     const name = await this.#nameOf(conversation);
     return this.#inTurn.run([name], async () => {
@@ -85,7 +73,7 @@ export class Sandboxes implements SandboxProvider {
       while (!(await table.use(conversation, name))) await clock.sleep(whileStoppingMs);
       return this.#orTell(async () => {
         if (!runner.isOpen) await this.#wake(name);
-        await this.#prepare(name, runner);
+        await this.#prepare(conversation, runner);
         return { runner, boot: await runner.boot() };
       });
     });
@@ -94,6 +82,21 @@ export class Sandboxes implements SandboxProvider {
   /** Keeps the sandbox from being idle. */
   async touch(conversation: Conversation): Promise<void> {
     await this.#parts.table.touch(await this.#nameOf(conversation));
+  }
+
+  /** Its use goes on without anybody's doing: something runs in the background, or is reached by a port. */
+  async markBusy(conversation: Conversation): Promise<void> {
+    await this.#parts.table.markBusy(await this.#nameOf(conversation));
+  }
+
+  /** As it was seen last, without a question to its host. Undefined: the conversation has never used one. */
+  lastSeen(conversation: Conversation): Promise<SandboxRow | undefined> {
+    return this.#parts.table.find(conversation);
+  }
+
+  /** How many run, as far as is known, and how many may. */
+  async count(): Promise<{ readonly running: number; readonly most: number }> {
+    return { running: await this.#parts.table.countAwake(), most: this.settings.runningMost };
   }
 
   /** Undefined: the conversation has never used one. */
@@ -136,6 +139,12 @@ export class Sandboxes implements SandboxProvider {
         await table.markAwake(name);
       }),
     );
+  }
+
+  /** Lists those that will be idle soon, unless something in them is found to be busy; see `markBusy`. */
+  findResting(): Promise<RestingSandbox[]> {
+    const { settings, table } = this.#parts;
+    return table.findResting(settings.idleSeconds / 2);
   }
 
   /** Stops those that nobody uses. Returns how many that were. */
@@ -206,7 +215,8 @@ export class Sandboxes implements SandboxProvider {
   /** Stops the one that was not used for longest. */
   async #makeRoom(running: readonly string[]): Promise<void> {
     const { settings, table } = this.#parts;
-    const name = await table.claimLongestIdle(running, spareAfterSeconds);
+    const seconds = { quiet: spareAfterSeconds, busy: settings.idleSeconds };
+    const name = await table.claimLongestIdle(running, seconds);
     if (name !== undefined) return this.#stop(name);
     const count = settings.runningMost;
     throw new UserError(
@@ -228,18 +238,10 @@ export class Sandboxes implements SandboxProvider {
   }
 
   /** Ties the way out to a client of a runner, and takes away what an earlier one has left. Once for each. */
-  async #prepare(name: string, runner: Runner): Promise<void> {
-    if (this.#proxies.has(runner)) return;
-    const proxy = new SandboxProxy({ reach: this.#reach });
-    this.#proxies.set(runner, proxy);
+  async #prepare({ agent }: Conversation, runner: Runner): Promise<void> {
+    if (this.waysOut.isOpenFor(runner)) return;
     await forgetEnded(runner);
-    if (this.#reach.isEmpty) return;
-    try {
-      await runner.listen(proxyPort, (connection) => proxy.serve(connection));
-    } catch (error) {
-      if (!(error instanceof RunnerRefused)) throw error;
-      this.#parts.log.warn({ sandbox: name }, `a sandbox has no way out: ${error.message}`);
-    }
+    await this.waysOut.open(runner, agent);
   }
 
   #runnerOf(name: string): Runner {

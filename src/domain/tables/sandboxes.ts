@@ -11,6 +11,12 @@ export interface SandboxRow extends Conversation {
   readonly isAwake: boolean;
 }
 
+/** A sandbox that has been quiet for a while. */
+export interface RestingSandbox extends Conversation {
+  /** A command was given to its background, and is not known to have ended. */
+  readonly hasBackground: boolean;
+}
+
 const sandboxColumns = `agent, room_id as "roomId", name, used_at as "usedAt", is_awake as "isAwake"`;
 
 /**
@@ -20,6 +26,14 @@ const sandboxColumns = `agent, room_id as "roomId", name, used_at as "usedAt", i
 const isAwaited = (sql: Sql) => sql`exists (
   select 1 from sandbox_commands c where c.agent = sandboxes.agent and c.room_id = sandboxes.room_id
     and c.outcome is null and not c.is_background and c.started_at > now() - interval '1 day')`;
+
+/** The last moment at which somebody used it, or something in it was busy. */
+const lastBusy = (sql: Sql) => sql`greatest(used_at, coalesce(busy_at, used_at))`;
+
+/** Condition on a row of sandboxes: a command was given to its background, and is not known to have ended. */
+const hasBackground = (sql: Sql) => sql`exists (
+  select 1 from sandbox_commands c where c.agent = sandboxes.agent and c.room_id = sandboxes.room_id
+    and c.outcome is null and c.is_background)`;
 
 /** Sandboxes of conversations. Idle ones are judged by the database's clock. */
 export class SandboxTable {
@@ -62,6 +76,11 @@ export class SandboxTable {
     await this.#database.run((sql) => sql`update sandboxes set used_at = now() where name = ${name}`);
   }
 
+  /** Something in it goes on, though nobody uses it. */
+  async markBusy(name: string): Promise<void> {
+    await this.#database.run((sql) => sql`update sandboxes set busy_at = now() where name = ${name}`);
+  }
+
   async markAwake(name: string): Promise<void> {
     await this.#database.run((sql) => sql`update sandboxes set is_awake = true where name = ${name}`);
   }
@@ -91,6 +110,23 @@ export class SandboxTable {
     );
   }
 
+  /** Finds those that run, and that have been quiet for so long. */
+  findResting(seconds: number): Promise<RestingSandbox[]> {
+    return this.#database.run(
+      (sql) => sql<RestingSandbox[]>`
+        select agent, room_id as "roomId", ${hasBackground(sql)} as "hasBackground" from sandboxes
+        where is_awake and stopping_since is null and ${lastBusy(sql)} < now() - make_interval(secs => ${seconds})`,
+    );
+  }
+
+  /** Counts those that were started, and that we have not stopped since. */
+  async countAwake(): Promise<number> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ count: number }[]>`select count(*)::integer as count from sandboxes where is_awake`,
+    );
+    return row?.count ?? 0;
+  }
+
   /**
    * Claims the sandboxes that nobody has used for so long, and in which nobody waits for the end of a command: whoever
    * gets a name stops it, then says so.
@@ -99,23 +135,30 @@ export class SandboxTable {
     const rows = await this.#database.run(
       (sql) => sql<{ name: string }[]>`
         update sandboxes set stopping_since = now()
-        where is_awake and used_at < now() - make_interval(secs => ${seconds}) and not ${isAwaited(sql)}
+        where is_awake and ${lastBusy(sql)} < now() - make_interval(secs => ${seconds}) and not ${isAwaited(sql)}
           and (stopping_since is null or stopping_since < now() - ${stoppingMost}::interval)
         returning name`,
     );
     return rows.map(({ name }) => name);
   }
 
-  /** Claims of these sandboxes the one that was not used for longest, and at least for so long. */
-  async claimLongestIdle(names: readonly string[], seconds: number): Promise<string | undefined> {
+  /**
+   * Claims of these sandboxes the one that was not used for longest, and at least for so long: `busy` seconds where a command
+   * runs in its background.
+   */
+  async claimLongestIdle(
+    names: readonly string[],
+    { busy, quiet }: { readonly quiet: number; readonly busy: number },
+  ): Promise<string | undefined> {
     const [row] = await this.#database.run(
       (sql) => sql<{ name: string }[]>`
         update sandboxes set stopping_since = now()
         where name = (
           select name from sandboxes
-          where name = any (${[...names]}::text[]) and used_at < now() - make_interval(secs => ${seconds}) and not ${isAwaited(sql)}
+          where name = any (${[...names]}::text[]) and not ${isAwaited(sql)}
+            and used_at < now() - make_interval(secs => case when ${hasBackground(sql)} then ${busy} else ${quiet} end)
             and (stopping_since is null or stopping_since < now() - ${stoppingMost}::interval)
-          order by used_at, name limit 1)
+          order by ${hasBackground(sql)}, used_at, name limit 1)
         returning name`,
     );
     return row?.name;

@@ -65,8 +65,7 @@ describeSandbox("sandboxes of conversations", () => {
     it("are stopped when nobody has used them for long, and woken with their files", async () => {
       const computers = installation();
       const [idle, used] = [room(), room()];
-      await computers.out(idle, "echo kept >/workspace/file");
-      await computers.run(idle, "exec sleep 1000", { isBackground: true, seconds: null });
+      await computers.out(idle, "echo kept >/workspace/file; nohup sleep 1000 >/dev/null 2>&1 &");
       await computers.sandboxes.use(used);
       await unused(idle, `${settings(computers).idleSeconds + 1} seconds`);
       expect(await computers.sandboxes.stopIdle()).toBe(1);
@@ -74,6 +73,38 @@ describeSandbox("sandboxes of conversations", () => {
       expect(await status(computers, used)).toBe(true);
       expect(await computers.out(idle, "cat /workspace/file; pgrep -c sleep || true")).toBe("kept\n0\n");
       expect(await computers.journal.underWay(idle)).toHaveLength(0);
+    });
+
+    it("are busy while a command runs in the background, or a port leads to a server", async () => {
+      const computers = installation();
+      const [background, served] = [room(), room()];
+      const { idleSeconds } = settings(computers);
+      await computers.run(background, "exec sleep 1000", { isBackground: true, seconds: null });
+      await computers.run(served, "nohup python3 -m http.server 8000 >/dev/null 2>&1 &");
+      await computers.out(served, "until curl -s localhost:8000 >/dev/null; do sleep 0.2; done");
+      await computers.ports.open(served, 8_000);
+      const isLong = async () => {
+        for (const at of [background, served]) await unused(at, `${idleSeconds + 1} seconds`);
+        await database().run((sql) => sql`update sandboxes set busy_at = null`);
+        await computers.keeper.round();
+        return Promise.all([background, served].map((at) => status(computers, at)));
+      };
+      expect(await isLong()).toEqual([true, true]);
+      const [row] = await computers.journal.underWay(background);
+      if (!row) throw new Error("it runs in the background");
+      await computers.journal.end(background, row);
+      await expect.poll(() => computers.journal.underWay(background)).toEqual([]);
+      expect(await isLong()).toEqual([false, true]);
+    });
+
+    it("reach only those hosts that the agent allows, of those that the configuration does", async () => {
+      const allowed = ["one.example.com", "two.example.com"];
+      const computers = installation({ settings: { network: allowed }, network: ["two.example.com", "npm"] });
+      const at = room();
+      for (const host of ["one.example.com", "registry.npmjs.org"])
+        expect(await computers.out(at, `curl -s http://${host}/`)).toContain(`${host} is not allowed`);
+      const closed = installation({ settings: { network: allowed }, network: [] });
+      expect(await closed.out(at, "echo [$http_proxy]")).toBe("[]\n");
     });
 
     it("wait for whoever stops them, and for nobody who has died meanwhile", async () => {
