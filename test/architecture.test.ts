@@ -64,7 +64,7 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     operator:
       "lib database matrix model embedding sandbox web tables rights agents type:memory crypto config node:fs/promises node:path node:util",
     start:
-      "lib database matrix model sandbox sandboxes web tables files rights agents memory budget type:speech desk plans crypto operations sight turn control routing delivery config operator prom-client node:fs/promises",
+      "lib database matrix model sandbox sandboxes web tables files rights agents memory budget speech desk plans crypto operations sight turn control routing delivery config operator prom-client node:fs/promises",
     "main.ts": "lib matrix demo config operator start commander node:module node:path node:readline/promises",
   },
 };

@@ -27,6 +27,7 @@ import { Events } from "../../src/domain/tables/events.ts";
 import { History } from "../../src/domain/tables/history.ts";
 import { MediaTable } from "../../src/domain/tables/media.ts";
 import { Operations } from "../../src/domain/tables/operations.ts";
+import { Outbox } from "../../src/domain/tables/outbox.ts";
 import { Renders } from "../../src/domain/tables/renders.ts";
 import { Rooms } from "../../src/domain/tables/rooms.ts";
 import { ScheduleTable } from "../../src/domain/tables/schedules.ts";
@@ -70,7 +71,15 @@ function noComputers(database: Database) {
     homeserver: { url: "http://test", serverName: "test" },
     sandbox: sandboxSettings(sandboxSection.parse(off)),
   };
-  return wireSandboxes({ config, database, directory: { findRecent: async () => undefined }, clock: systemClock, log: silentLog }).services;
+  return wireSandboxes({
+    config,
+    database,
+    directory: { findRecent: async () => undefined },
+    outbox: new Outbox(database),
+    onOutbox: () => {},
+    clock: systemClock,
+    log: silentLog,
+  }).services;
 }
 
 /** Makes all that the turns of one process work with; the model is `m`. */

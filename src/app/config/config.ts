@@ -189,7 +189,7 @@ const configOf = (read: z.output<typeof configSchema>, file: string): Config => 
     database: data === undefined ? { url: databaseUrl } : { dir: data },
     model: { ...read.model, apiKey: read.model.apiKey },
     embeddings: embeddingSettings(read.embeddings, dir, data),
-    sandbox: sandboxSettings(read.sandbox),
+    sandbox: sandboxSettings(read.sandbox, dir),
     web: webSettings(read.web),
     controlRoom: read.controlRoom,
     warnings: isOpen ? [] : ['permissions: nobody may do anything; let somebody in, such as "@you:example.org": admin'],

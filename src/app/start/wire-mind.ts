@@ -27,6 +27,7 @@ import { Compactions } from "../../domain/tables/compaction.ts";
 import type { Events } from "../../domain/tables/events.ts";
 import { MediaTable } from "../../domain/tables/media.ts";
 import { Operations } from "../../domain/tables/operations.ts";
+import type { Outbox } from "../../domain/tables/outbox.ts";
 import { Renders } from "../../domain/tables/renders.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import { ScheduleTable } from "../../domain/tables/schedules.ts";
@@ -63,6 +64,7 @@ interface Setting
   readonly directory: AgentDirectory;
   readonly events: Events;
   readonly rooms: Rooms;
+  readonly outbox: Outbox;
 }
 
 /** Makes the services that turns think and act with. */

@@ -20,6 +20,7 @@ export class SelfTest {
   #running: Promise<void> | undefined;
   #failedAt: number | undefined;
   #refusal: string | undefined;
+  #isPassed = false;
 
   constructor(parts: SelfTestParts) {
     this.#parts = parts;
@@ -31,6 +32,10 @@ export class SelfTest {
   /** Says why there are no sandboxes, and what to do; undefined where there are, or as long as that is not known. */
   get refusal(): string | undefined {
     return this.#refusal;
+  }
+
+  get isPassed(): boolean {
+    return this.#isPassed;
   }
 
   /** Begins the test, unless it was passed, or has failed only just now. */
@@ -58,6 +63,7 @@ export class SelfTest {
         return;
       }
       this.#refusal = undefined;
+      this.#isPassed = true;
       log.info("sandboxes can be used");
     } catch (error) {
       this.#refuse(`${messageOf(error)}.`);

@@ -7,7 +7,8 @@ import { type CommandContext, defineCommand, noInput } from "../../engine/contro
 export const commands = [
   defineCommand({
     command: "start",
-    description: "Introduces the agent: which messages it answers here, and where you can read more. For those who may run commands, its computer is made ready.",
+    description:
+      "Introduces the agent: which messages it answers here, and where you can read more. For those who may run commands, its computer is made ready.",
     where: "room",
     level: "chat",
     input: noInput,

@@ -64,12 +64,18 @@ async function overviewText({ book, embeddings, level, overview, prefix, sandbox
   ].join("\n");
 }
 
-/** How many computers run; or why there are none. */
-async function computersText(sandboxes: Pick<Sandboxes, "count" | "selfTest">): Promise<string> {
-  const { refusal } = sandboxes.selfTest;
-  if (refusal !== undefined) return refusal;
-  const { most, running } = await sandboxes.count();
-  return `${running} of at most ${most} run`;
+/** How many computers run, by their machine where there are several; or why there are none. */
+async function computersText(sandboxes: Sandboxes): Promise<string> {
+  const { pool } = sandboxes;
+  if (pool.refusal !== undefined) return pool.refusal;
+  const running = await sandboxes.seen.countAwake();
+  const texts = pool.all.map(({ awaySeconds, name, runningMost, selfTest }) => {
+    const count = `${running.get(name) ?? 0} of at most ${runningMost} run`;
+    const trouble =
+      awaySeconds === undefined ? selfTest.refusal : `it does not answer for ${durationText(awaySeconds)}`;
+    return `${pool.all.length > 1 ? `${name}: ` : ""}${trouble ?? count}`;
+  });
+  return texts.join("; ");
 }
 
 /** How memory is searched now. */
@@ -104,7 +110,7 @@ async function statusOf(seen: Agent, context: CommandContext): Promise<string> {
   const [open, under, computer, hushed] = await Promise.all([
     turns.open(conversation),
     operations.open(conversation),
-    sandboxes.lastSeen(conversation),
+    sandboxes.seen.find(conversation),
     after === null ? undefined : silences.hushedUntil(conversation),
   ]);
   const turn = open.find(({ state }) => state === "running");

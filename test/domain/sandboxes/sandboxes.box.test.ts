@@ -79,6 +79,7 @@ describeSandbox("sandboxes of conversations", () => {
       const computers = installation();
       const [background, served] = [room(), room()];
       const { idleSeconds } = settings(computers);
+      for (const { roomId } of [background, served]) await setMember(database(), roomId, agent.userId, "join");
       await computers.run(background, "exec sleep 1000", { isBackground: true, seconds: null });
       await computers.run(served, "nohup python3 -m http.server 8000 >/dev/null 2>&1 &");
       await computers.out(served, "until curl -s localhost:8000 >/dev/null; do sleep 0.2; done");
@@ -104,7 +105,7 @@ describeSandbox("sandboxes of conversations", () => {
       for (const host of ["one.example.com", "registry.npmjs.org"])
         expect(await computers.out(at, `curl -s http://${host}/`)).toContain(`${host} is not allowed`);
       const closed = installation({ settings: { network: allowed }, network: [] });
-      expect(await closed.out(at, "echo [$http_proxy]")).toBe("[]\n");
+      expect(await closed.out(room(), "echo [$http_proxy]")).toBe("[]\n");
     });
 
     it("wait for whoever stops them, and for nobody who has died meanwhile", async () => {
@@ -112,22 +113,22 @@ describeSandbox("sandboxes of conversations", () => {
       const at = room();
       await computers.sandboxes.use(at);
       await unused(at, "1 hour");
-      const [name] = await computers.table.claimIdle(900);
+      const [{ name } = { name: "" }] = await computers.table.claimIdle(900, ["default"]);
       let isUsed = false;
       const use = computers.sandboxes.use(at).then(() => (isUsed = true));
       await new Promise((resolve) => setTimeout(resolve, 600));
       expect(isUsed).toBe(false);
-      await computers.host.stop(name ?? "");
-      await computers.table.markStopped(name ?? "");
+      await computers.host.stop(name);
+      await computers.table.markStopped(name);
       await use;
       await unused(at, "1 hour");
-      await computers.table.claimIdle(900);
+      await computers.table.claimIdle(900, ["default"]);
       await database().run((sql) => sql`update sandboxes set stopping_since = now() - interval '2 minutes'`);
       await computers.sandboxes.use(at);
     });
 
     it("make room for others, the longest idle first; where all are in use, people are told", async () => {
-      const computers = installation({ settings: { runningMost: 2 } });
+      const computers = installation({ runningMost: 2 });
       const [one, two, three] = [room(), room(), room()];
       await computers.sandboxes.use(one);
       await computers.sandboxes.use(two);
@@ -168,12 +169,12 @@ describeSandbox("sandboxes of conversations", () => {
       await computers.sandboxes.use(at);
       await others.sandboxes.use(theirs);
       await database().run((sql) => sql`delete from sandboxes`);
-      expect(await computers.sandboxes.findOrphans()).toHaveLength(1);
+      expect(await computers.collector.findOrphans()).toHaveLength(1);
       await computers.keeper.round();
-      expect(await computers.sandboxes.findOrphans()).toHaveLength(1);
+      expect(await computers.collector.findOrphans()).toHaveLength(1);
       await computers.keeper.round();
-      expect(await computers.sandboxes.findOrphans()).toEqual([]);
-      expect(await others.sandboxes.findOrphans()).toHaveLength(1);
+      expect(await computers.collector.findOrphans()).toEqual([]);
+      expect(await others.collector.findOrphans()).toHaveLength(1);
     });
 
     it("cannot be had where the self-test fails: all are told what to do", async () => {
@@ -188,7 +189,7 @@ describeSandbox("sandboxes of conversations", () => {
       const computers = installation();
       const { settings } = computers.sandboxes;
       // The image passes the self-test, and then is gone.
-      await computers.sandboxes.selfTest.pass();
+      await computers.sandboxes.pool.pass();
       Object.assign(settings, { image: "localhost/clevernet-nowhere:secret" });
       const error = await computers.sandboxes.use(room()).catch((thrown: unknown) => thrown);
       expect(String(error)).toMatch(/^UserError: The computer .* Make it: npm run clevernet -- sandbox build\.$/);
