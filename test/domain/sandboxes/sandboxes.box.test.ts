@@ -10,7 +10,9 @@ import { addAgent, newRoom, setMember } from "../../support/rows.ts";
 import { describeSandbox } from "../../support/sandbox.ts";
 
 describeSandbox("sandboxes of conversations", () => {
-  onEachDatabase((database) => {
+  onEachDatabase((database, kind) => {
+    /** Where nothing depends on the database, one is enough. */
+    const once = it.runIf(kind === "embedded");
     let agent: AgentRow;
     const made: Computers[] = [];
     beforeAll(async () => {
@@ -34,7 +36,7 @@ describeSandbox("sandboxes of conversations", () => {
         (sql) => sql`update sandboxes set used_at = now() - ${time}::interval where room_id = ${at.roomId}`,
       );
 
-    it("each have files of their own", async () => {
+    once("each have files of their own", async () => {
       const computers = installation();
       const [one, other] = [room(), room()];
       expect(await computers.out(one, "echo secret >/workspace/file; ls /workspace")).toBe("file\n");
@@ -75,7 +77,7 @@ describeSandbox("sandboxes of conversations", () => {
       expect(await computers.journal.underWay(idle)).toHaveLength(0);
     });
 
-    it("are busy while a command runs in the background, or a port leads to a server", async () => {
+    once("are busy while a command runs in the background, or a port leads to a server", async () => {
       const computers = installation();
       const [background, served] = [room(), room()];
       const { idleSeconds } = settings(computers);
@@ -98,7 +100,7 @@ describeSandbox("sandboxes of conversations", () => {
       expect(await isLong()).toEqual([false, true]);
     });
 
-    it("reach only those hosts that the agent allows, of those that the configuration does", async () => {
+    once("reach only those hosts that the agent allows, of those that the configuration does", async () => {
       const allowed = ["one.example.com", "two.example.com"];
       const computers = installation({ settings: { network: allowed }, network: ["two.example.com", "npm"] });
       const at = room();
@@ -177,7 +179,7 @@ describeSandbox("sandboxes of conversations", () => {
       expect(await others.collector.findOrphans()).toHaveLength(1);
     });
 
-    it("cannot be had where the self-test fails: all are told what to do", async () => {
+    once("cannot be had where the self-test fails: all are told what to do", async () => {
       const host = new PodmanHost({ podman: "/nowhere/podman", clock: systemClock });
       const { sandboxes } = new Computers(database(), { homeserver: secret(8), host });
       expect(sandboxes.isOffered).toBe(true);
@@ -185,7 +187,7 @@ describeSandbox("sandboxes of conversations", () => {
       expect(sandboxes.isOffered).toBe(false);
     });
 
-    it("tell people only that it cannot be done, where their host refuses", async () => {
+    once("tell people only that it cannot be done, where their host refuses", async () => {
       const computers = installation();
       const { settings } = computers.sandboxes;
       // The image passes the self-test, and then is gone.
