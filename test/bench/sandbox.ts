@@ -7,6 +7,8 @@ import { migrate } from "../../src/adapters/database/migrate.ts";
 import { specOf } from "../../src/adapters/sandbox/open-host.ts";
 import { createArguments } from "../../src/adapters/sandbox/podman-arguments.ts";
 import { PodmanHost, seccompProfile } from "../../src/adapters/sandbox/podman-host.ts";
+import { clear } from "../../src/adapters/sandbox/run-program.ts";
+import { Runner } from "../../src/adapters/sandbox/runner.ts";
 import { Workspace } from "../../src/adapters/sandbox/workspace.ts";
 import { sandboxSection, sandboxSettings } from "../../src/app/config/sandbox.ts";
 import { wireSandboxes } from "../../src/app/start/wire-sandboxes.ts";
@@ -120,11 +122,14 @@ class SandboxBench {
       const far = new PodmanHost({ podman: "podman", connection, seccomp: seccompProfile, clock: systemClock });
       const [ours, other]: [number[], number[]] = [[], []];
       const [near, remote] = await Promise.all([echo(this.#host, name), echo(far, name)]);
-      for (let round = 0; round < rounds; round++) {
-        other.push(await timed(near.run));
-        ours.push(await timed(remote.run));
+      try {
+        for (let round = 0; round < rounds; round++) {
+          other.push(await timed(near.run));
+          ours.push(await timed(remote.run));
+        }
+      } finally {
+        await Promise.all([near.close(), remote.close()]);
       }
-      await Promise.all([near.close(), remote.close()]);
       return compared("runner over ssh ÷ local", ours, other, "≤ 1.5");
     });
     return [measured ?? ["runner over ssh ÷ local", "no sshd", "", "", "≤ 1.5"]];
@@ -275,14 +280,13 @@ class SandboxBench {
 
 /** Runs a short command by a host's stream, with nothing of ours around it but the runner's client. */
 async function echo(host: PodmanHost, name: string) {
-  const { Runner } = await import("../../src/adapters/sandbox/runner.ts");
   const runner = new Runner({ connect: () => host.connect(name), clock: systemClock });
   const boot = await runner.boot();
   const run = async (): Promise<void> => {
     const id = `bench-${secret(6)}`;
     const output = runner.run({ id, boot, argv: ["bash", "-c", "echo hi"], seconds: 20 });
     for (let piece = await output.next(); !piece.done; ) piece = await output.next();
-    await runner.forget(id).catch(() => {});
+    void clear(runner, id);
   };
   await run();
   return { run, close: () => runner.close() };

@@ -19,7 +19,7 @@ export async function withSshd<Result>(work: (connection: string) => Promise<Res
   const before = process.env.CONTAINERS_CONF;
   const ended: (() => Promise<unknown>)[] = [];
   const start = (program: string, args: string[]): void => {
-    const child = execa(program, args, { reject: false });
+    const child = execa(program, args, { reject: false, stdio: "ignore" });
     ended.push(() => {
       child.kill("SIGKILL");
       return child;
