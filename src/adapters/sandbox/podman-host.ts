@@ -57,11 +57,13 @@ export class PodmanHost implements SandboxHost {
 
   async create(spec: SandboxSpec): Promise<string> {
     const { name } = spec;
-    const image = await this.#podman.run(["image", "inspect", "--format", "{{.Id}}", spec.image]);
+    const [image, present] = await Promise.all([
+      this.#podman.run(["image", "inspect", "--format", "{{.Id}}", spec.image]),
+      this.#podman.run(["inspect", "--format", `{{index .Config.Labels "${specLabel}"}}`, name]),
+    ]);
     if (image.code !== 0)
       throw this.#errorOf(image, `there is no image ${spec.image}`, "Make it: npm run clevernet -- sandbox build");
     const fingerprint = digest(image.out, ...createArguments(spec, this.#seccomp));
-    const present = await this.#podman.run(["inspect", "--format", `{{index .Config.Labels "${specLabel}"}}`, name]);
     if (present.code === 0 && present.out === fingerprint) return name;
     if (present.code === 0) await this.#removeContainer(name);
     // Podman makes a missing volume by itself, and without a limit: it must be there before.

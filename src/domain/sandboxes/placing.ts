@@ -105,8 +105,8 @@ export class Placing {
     throw new UserError(
       `The computer of this conversation is on a machine ${where} (${host}). ${
         age
-          ? `In a few minutes, or at once with \`sandbox move\`, it is made anew on another one, with its files as they were ${age} ago.`
-          : "Try again in a minute. There is no backup of its files: `sandbox move` makes an empty one on another machine."
+          ? `In a few minutes, or at once with \`!sandbox move\`, it is made anew on another one, with its files as they were ${age} ago.`
+          : "Try again in a minute. There is no backup of its files: `!sandbox move` makes an empty one on another machine."
       }`,
     );
   }

@@ -79,6 +79,8 @@ export class Sandboxes implements SandboxProvider {
     const name = await this.names.of(conversation);
     return this.#inTurn.run([name], async () => {
       const { row, at } = await this.placing.place(await this.#claim(conversation, name));
+      // Whoever has stopped it may be another process: that the link is lost is heard later.
+      if (!row.isAwake) await this.#hangUp(name);
       const runner = this.#runnerOf(name, at);
       return this.#orTell(at, async () => {
         if (!runner.isOpen || row.isBare) await this.#wake(row, at, runner);
@@ -105,7 +107,7 @@ export class Sandboxes implements SandboxProvider {
     if (!row) return undefined;
     const at = this.placing.hostOf(row);
     if (!at) return { ...row, isRunning: false, isAway: true };
-    const isOpen = this.#runnerOf(row.name, at).isOpen;
+    const isOpen = row.isAwake && this.#runnerOf(row.name, at).isOpen;
     const isRunning = isOpen || (await this.#orTell(at, () => this.#find(row.name, at)))?.isRunning === true;
     return { ...row, isRunning, isAway: false };
   }
@@ -150,8 +152,7 @@ export class Sandboxes implements SandboxProvider {
       const at = row && this.placing.hostOf(row);
       if (!at) return;
       await this.#orTell(at, async () => {
-        await at.host.stop(name);
-        await table.markStopped(name);
+        await this.#halt(row);
         await at.host.start(name);
         await table.markAwake(name);
       });
@@ -222,8 +223,7 @@ export class Sandboxes implements SandboxProvider {
   /** Stops the one that was not used for longest. */
   async #makeRoom(running: readonly string[], { runningMost }: PooledHost): Promise<void> {
     const { settings, table } = this.#parts;
-    const seconds = { quiet: spareAfterSeconds, busy: settings.idleSeconds };
-    const row = await table.claimLongestIdle(running, seconds);
+    const row = await table.claimLongestIdle(running, { quiet: spareAfterSeconds, busy: settings.idleSeconds });
     if (row) return this.#stop(row);
     throw new UserError(
       `${runningMost === 1 ? "The only computer is" : `All ${runningMost} computers are`} in use now. Try again in a minute; those who run this bridge can allow more (sandbox.runningMost).`,
@@ -237,19 +237,20 @@ export class Sandboxes implements SandboxProvider {
   }
 
   async #halt({ host, name }: SandboxRow): Promise<void> {
-    const known = this.#runners.get(name);
-    this.#runners.delete(name);
+    await this.#hangUp(name);
     await this.pool.get(host)?.host.stop(name);
     await this.#parts.table.markStopped(name);
+  }
+
+  /** Ends the link to a sandbox: the next use makes another. */
+  async #hangUp(name: string): Promise<void> {
+    const known = this.#runners.get(name);
+    this.#runners.delete(name);
     await known?.runner.close();
   }
 
   async #remove(name: string, at: PooledHost): Promise<void> {
-    const known = this.#runners.get(name);
-    if (known?.host === at.name) {
-      await known.runner.close();
-      this.#runners.delete(name);
-    }
+    if (this.#runners.get(name)?.host === at.name) await this.#hangUp(name);
     await at.host.remove(name);
   }
 

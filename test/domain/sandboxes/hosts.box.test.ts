@@ -118,7 +118,7 @@ describeSandbox("sandboxes on two hosts", () => {
       await computers.sandboxes.close();
       for (let look = 1; look <= 3; look++) await computers.sandboxes.placing.look();
       skewMs += 300_000;
-      await expect(computers.sandboxes.use(at)).rejects.toThrow(/no backup of its files: `sandbox move`/);
+      await expect(computers.sandboxes.use(at)).rejects.toThrow(/no backup of its files: `!sandbox move`/);
       expect((await computers.sandboxes.placing.move(at)).at.name).toBe("near");
       expect(await computers.out(at, "ls")).toBe("");
       await second.comeBack();
