@@ -1,10 +1,13 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { type Conversation, secret } from "../../../src/base/lib/ids.ts";
 import type { AgentRow } from "../../../src/domain/tables/agents.ts";
 import { Computers } from "../../support/computers.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { addAgent, newRoom } from "../../support/rows.ts";
 import { describeSandbox } from "../../support/sandbox.ts";
+
+// On a busy machine a container takes its time.
+vi.setConfig({ testTimeout: 180_000 });
 
 describeSandbox("the watch on disks", () => {
   // Its statement is held on both databases by a test of the table.
@@ -23,25 +26,22 @@ describeSandbox("the watch on disks", () => {
     });
 
     it("stops who writes too much, however it is hidden, says so, and lets it be cleared", async () => {
-      const room = (): Conversation => ({ agent: agent.name, roomId: newRoom() });
-      const [modest, large, many] = [room(), room(), room()];
-      await Promise.all([modest, large, many].map((at) => computers.out(at, "true")));
-      await computers.diskWatch.round();
-      const hidden = "mkdir x; head -c 100m /dev/zero >x/y; chmod 0 x; echo done >/tmp/done; sleep 1000";
-      const running = computers.run(large, hidden, { seconds: 300 });
-      await computers.out(many, "seq 6000 | xargs touch");
-      await expect.poll(() => computers.out(large, "cat /tmp/done"), { timeout: 60_000 }).toBe("done\n");
+      const [modest, greedy]: Conversation[] = [1, 2].map(() => ({ agent: agent.name, roomId: newRoom() }));
+      if (!modest || !greedy) throw new Error("there are two rooms");
+      await Promise.all([modest, greedy].map((at) => computers.out(at, "true")));
+      const hidden = "mkdir x; head -c 70m /dev/zero >x/y; chmod 0 x; echo done; sleep 1000";
+      const written = Promise.withResolvers<void>();
+      const onOutput = () => written.resolve();
+      const running = computers.run(greedy, hidden, { seconds: 300 }, { onOutput });
+      await written.promise;
       await computers.diskWatch.round();
       expect((await running).outcome).toMatchObject({ reason: "disk" });
-      const states = await Promise.all([modest, large, many].map((at) => computers.sandboxes.status(at)));
-      expect(states.map((state) => state?.isRunning)).toEqual([true, false, false]);
-      expect(computers.said).toHaveLength(2);
-      const said = computers.said.join("\n");
-      expect(said).toMatch(/its files take 1\d\d MB in \d+ files, and may take 64 MB in 5000 files/);
-      expect(said).toMatch(/its files take \d+ MB in 60\d\d files/);
-      await computers.out(large, "chmod 700 x");
-      await computers.diskWatch.round();
-      expect(await computers.out(large, "rm -r x; echo cleared")).toBe("cleared\n");
+      const states = await Promise.all([modest, greedy].map((at) => computers.sandboxes.status(at)));
+      expect(states.map((state) => state?.isRunning)).toEqual([true, false]);
+      expect(computers.said).toEqual([
+        expect.stringMatching(/its files take 7\d MB in \d+ files, and may take 64 MB in 5000 files/),
+      ]);
+      expect(await computers.out(greedy, "chmod 700 x; rm -r x; echo cleared")).toBe("cleared\n");
     });
   });
 });

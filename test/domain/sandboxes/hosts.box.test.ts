@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { systemClock } from "../../../src/base/lib/clock.ts";
 import { type Conversation, secret } from "../../../src/base/lib/ids.ts";
 import type { AgentRow } from "../../../src/domain/tables/agents.ts";
@@ -11,6 +11,9 @@ import { addAgent, newRoom, setMember } from "../../support/rows.ts";
 import { describeSandbox } from "../../support/sandbox.ts";
 import { localHost } from "../../support/sandbox-host.ts";
 import { SecondPodman } from "../../support/second-podman.ts";
+
+// On a busy machine a container takes its time.
+vi.setConfig({ testTimeout: 180_000 });
 
 describeSandbox("sandboxes on two hosts", () => {
   // The statements are held on both databases by tests of their own.
@@ -56,14 +59,14 @@ describeSandbox("sandboxes on two hosts", () => {
     it("are made where fewest run, and stay there for every process", async () => {
       const computers = bridge();
       await computers.sandboxes.pool.pass();
-      const rooms = await Promise.all([room(), room(), room(), room()]);
+      const rooms = await Promise.all([room(), room()]);
       for (const at of rooms) await computers.sandboxes.use(at);
       const hosts = await Promise.all(rooms.map((at) => hostOf(computers, at)));
-      expect([...hosts].sort()).toEqual(["far", "far", "near", "near"]);
+      expect([...hosts].sort()).toEqual(["far", "near"]);
       const far = rooms[hosts.indexOf("far")] ?? (await room());
       const { boot } = await computers.sandboxes.use(far);
       expect((await bridge().sandboxes.use(far)).boot).toBe(boot);
-      expect(await second.host.find(await computers.sandboxes.names.label())).toHaveLength(2);
+      expect(await second.host.find(await computers.sandboxes.names.label())).toHaveLength(1);
       for (const at of rooms) await computers.sandboxes.reset(at);
     });
 
@@ -77,20 +80,20 @@ describeSandbox("sandboxes on two hosts", () => {
       await change(at, "created_at = now() - interval '1 hour', used_at = now() - interval '1 minute'");
       await computers.keeper.round();
       expect((await computers.table.find(at))?.backedUpAt).not.toBeNull();
-      await change(at, "backed_up_at = now() - interval '12 minutes'");
+      await change(at, "backed_up_at = now() - interval '130 minutes'");
       await computers.out(at, "echo lost >later");
       await second.leave();
       await computers.sandboxes.close();
       for (let look = 1; look <= 3; look++) await computers.sandboxes.placing.look();
       expect(computers.said).toEqual([expect.stringContaining("The machine of my computer here does not answer now")]);
       await expect(computers.sandboxes.use(at)).rejects.toThrow(
-        /is on a machine that does not answer now \(far\).*as they were 12 minutes ago/,
+        /is on a machine that does not answer now \(far\).*as they were 2 hours ago/,
       );
       expect(await computers.sandboxes.status(at)).toMatchObject({ isAway: true, isRunning: false });
       skewMs += 300_000;
       expect(await computers.out(at, "cat src/file; ls later 2>&1 | wc -l")).toBe("saved\n1\n");
       expect(await hostOf(computers, at)).toBe("near");
-      expect(computers.said.at(-1)).toMatch(/on another machine now.* as they were 12 minutes ago/);
+      expect(computers.said.at(-1)).toMatch(/on another machine now.* as they were 2 hours ago/);
       // Whoever comes later, in another process, finds it there, and its files as they are now.
       await computers.out(at, "echo new >src2");
       const other = bridge();
