@@ -15,7 +15,7 @@ export interface HostSettings {
   readonly runningMost: number;
 }
 
-export interface BackupSettings {
+interface BackupSettings {
   /** Folder for the archives of workspaces; absolute. */
   readonly folder: string;
   /** Of one archive. */

@@ -1,4 +1,5 @@
 import { HostError, type SandboxHost, type SandboxSpec, type SandboxState } from "../../adapters/sandbox/host.ts";
+import { LinkLost } from "../../adapters/sandbox/runner-link.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import { messageOf, UserError } from "../../base/lib/errors.ts";
 import type { Log } from "../../base/lib/log.ts";
@@ -70,6 +71,22 @@ export class PooledHost implements HostEntry {
         this.#log.warn({ host: this.name }, `a host of sandboxes is away: ${messageOf(error)}`);
       }
       throw error;
+    }
+  }
+
+  /** Tells people that something cannot be done, where the host or a runner on it refuses, and those who run the bridge why. */
+  async orTell<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof HostError || error instanceof LinkLost)) throw error;
+      // It may be that nothing can be done on this host.
+      if (error instanceof HostError) await this.selfTest.pass();
+      const remedy = error instanceof HostError && error.remedy !== undefined ? ` ${error.remedy}.` : "";
+      this.#log.warn({ host: this.name }, `a sandbox: ${messageOf(error)}${remedy}`);
+      throw new UserError(
+        `The computer of this conversation cannot be reached now. Try again in a minute; the log of the bridge says why.${remedy}`,
+      );
     }
   }
 

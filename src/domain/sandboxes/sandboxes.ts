@@ -1,10 +1,9 @@
-import { HostError, type SandboxState } from "../../adapters/sandbox/host.ts";
+import type { SandboxState } from "../../adapters/sandbox/host.ts";
 import { type SandboxSettings, specOf } from "../../adapters/sandbox/open-host.ts";
 import { forgetEnded } from "../../adapters/sandbox/run-program.ts";
 import { Runner } from "../../adapters/sandbox/runner.ts";
-import { LinkLost } from "../../adapters/sandbox/runner-link.ts";
 import type { Clock } from "../../base/lib/clock.ts";
-import { messageOf, UserError } from "../../base/lib/errors.ts";
+import { UserError } from "../../base/lib/errors.ts";
 import type { Conversation } from "../../base/lib/ids.ts";
 import { InTurn } from "../../base/lib/in-turn.ts";
 import type { Log } from "../../base/lib/log.ts";
@@ -82,7 +81,7 @@ export class Sandboxes implements SandboxProvider {
       // Whoever has stopped it may be another process: that the link is lost is heard later.
       if (!row.isAwake) await this.#hangUp(name);
       const runner = this.#runnerOf(name, at);
-      return this.#orTell(at, async () => {
+      return at.orTell(async () => {
         if (!runner.isOpen || row.isBare) await this.#wake(row, at, runner);
         await this.#prepare(conversation, runner);
         return { runner, boot: await runner.boot() };
@@ -108,7 +107,7 @@ export class Sandboxes implements SandboxProvider {
     const at = this.placing.hostOf(row);
     if (!at) return { ...row, isRunning: false, isAway: true };
     const isOpen = row.isAwake && this.#runnerOf(row.name, at).isOpen;
-    const isRunning = isOpen || (await this.#orTell(at, () => this.#find(row.name, at)))?.isRunning === true;
+    const isRunning = isOpen || (await at.orTell(() => this.#find(row.name, at)))?.isRunning === true;
     return { ...row, isRunning, isAway: false };
   }
 
@@ -118,7 +117,7 @@ export class Sandboxes implements SandboxProvider {
     const at = status?.isRunning ? this.placing.hostOf(status) : undefined;
     if (!status || !at) return undefined;
     const runner = this.#runnerOf(status.name, at);
-    return this.#orTell(at, async () => ({ runner, boot: await runner.boot() }));
+    return at.orTell(async () => ({ runner, boot: await runner.boot() }));
   }
 
   /** Runners of a host's sandboxes to which this process has a stream. */
@@ -135,8 +134,8 @@ export class Sandboxes implements SandboxProvider {
       const row = await table.find(conversation);
       if (!row) return false;
       const at = this.placing.hostOf(row) ?? this.placing.refuse(row);
-      const isThere = (await this.#orTell(at, () => this.#find(name, at))) !== undefined;
-      await this.#orTell(at, () => this.#remove(name, at));
+      const isThere = (await at.orTell(() => this.#find(name, at))) !== undefined;
+      await at.orTell(() => this.#remove(name, at));
       await backups?.remove(name);
       await table.markEmpty(conversation);
       return isThere;
@@ -151,7 +150,7 @@ export class Sandboxes implements SandboxProvider {
       const row = await table.find(conversation);
       const at = row && this.placing.hostOf(row);
       if (!at) return;
-      await this.#orTell(at, async () => {
+      await at.orTell(async () => {
         await this.#halt(row);
         await at.host.start(name);
         await table.markAwake(name);
@@ -201,10 +200,9 @@ export class Sandboxes implements SandboxProvider {
   async #wake(row: SandboxRow, at: PooledHost, runner: Runner): Promise<void> {
     const { placements, settings, table } = this.#parts;
     const { name } = row;
-    const ours = await at.look(await this.names.label());
-    if (!ours.some(({ id, isRunning }) => id === name && isRunning)) {
+    const running = await this.#runningBeside(row, at);
+    if (!running.includes(name)) {
       await at.selfTest.pass();
-      const running = ours.filter(({ isRunning }) => isRunning).map(({ id }) => id);
       if (running.length + at.starting >= at.runningMost) await this.#makeRoom(running, at);
       at.starting++;
       try {
@@ -218,6 +216,14 @@ export class Sandboxes implements SandboxProvider {
     }
     if (row.isBare) await this.placing.restore(name, async () => ({ runner, boot: await runner.boot() }));
     await table.markAwake(name);
+  }
+
+  /** Names those that run. The host is asked, which takes a while, only where that may change what is done. */
+  async #runningBeside({ isAwake }: SandboxRow, at: PooledHost): Promise<string[]> {
+    const count = (await this.#parts.table.countAwake()).get(at.name) ?? 0;
+    if (!isAwake && count + at.starting < at.runningMost) return [];
+    const ours = await at.look(await this.names.label());
+    return ours.filter(({ isRunning }) => isRunning).map(({ id }) => id);
   }
 
   /** Stops the one that was not used for longest. */
@@ -280,21 +286,5 @@ export class Sandboxes implements SandboxProvider {
 
   async #find(name: string, at: PooledHost): Promise<SandboxState | undefined> {
     return (await at.look(await this.names.label())).find(({ id }) => id === name);
-  }
-
-  /** People are told that it cannot be done, and those who run the bridge why. */
-  async #orTell<Result>(at: PooledHost, work: () => Promise<Result>): Promise<Result> {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof HostError || error instanceof LinkLost)) throw error;
-      // It may be that nothing can be done on this host.
-      if (error instanceof HostError) await at.selfTest.pass();
-      const remedy = error instanceof HostError && error.remedy !== undefined ? ` ${error.remedy}.` : "";
-      this.#parts.log.warn({ host: at.name }, `a sandbox: ${messageOf(error)}${remedy}`);
-      throw new UserError(
-        `The computer of this conversation cannot be reached now. Try again in a minute; the log of the bridge says why.${remedy}`,
-      );
-    }
   }
 }
