@@ -119,7 +119,8 @@ export class PodmanHost implements SandboxHost {
 
   async #ensureVolume({ name, labels, limits: { diskMegabytes } }: SandboxSpec): Promise<void> {
     const volume = volumeOf(name);
-    if (await this.#has("volume", volume)) return;
+    // One that is there is not made again; without a limit, there is no need to ask before.
+    if (diskMegabytes !== undefined && (await this.#has("volume", volume))) return;
     const made = await this.#podman.run([
       ...["volume", "create"],
       ...Object.entries(labels).flatMap(([label, value]) => ["--label", `${label}=${value}`]),
