@@ -120,6 +120,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
       memory,
       onLogGrown: (...grown) => compactor.consider(...grown),
       operations,
+      pages: options.pages,
       rooms,
       ...noComputers(database),
       schedules,

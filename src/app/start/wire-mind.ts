@@ -134,6 +134,7 @@ export async function wireMind(setting: Setting) {
     memory,
     onLogGrown: (...grown) => compactor.consider(...grown),
     operations,
+    pages,
     rooms: setting.rooms,
     schedules,
     todos,

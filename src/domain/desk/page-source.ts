@@ -33,12 +33,21 @@ const addressesMost = 5_000;
 /** Name of a host's texts among those that nobody vouches for. */
 export const webTaint = (url: string): string => `web:${new URL(url).host}`;
 
+/** Throws a `UserError` where pages cannot be opened. */
+export function requirePages(pages: WebPages | undefined): WebPages {
+  if (pages) return pages;
+  throw new UserError("Pages cannot be opened here: web.pages is off in config.yaml.");
+}
+
 /** A page of the web, as it was when it was fetched. */
 export const pageSource = (pages: WebPages | undefined, clock: Clock): WindowSource => ({
   async read(address, args, { signal }) {
-    if (!pages) throw new UserError("Pages cannot be opened here: web.pages is off in config.yaml.");
     const { mode } = JSON.parse(args) as PageArguments;
-    const { url, title, text, contentType, isWhole, isCut } = await pages.read(address, mode, signal);
+    const { url, title, text, contentType, isWhole, isCut } = await requirePages(pages).read(
+      address,
+      mode,
+      signal,
+    );
     return {
       contentType,
       content: text,
