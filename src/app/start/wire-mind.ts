@@ -1,5 +1,6 @@
 import type { Database } from "../../adapters/database/connection.ts";
 import { Interpreter } from "../../adapters/sandbox/interpreter.ts";
+import { ScrapingFish } from "../../adapters/web/scraping-fish.ts";
 import { WebSearcher } from "../../adapters/web/search.ts";
 import { WayOut } from "../../adapters/web/way-out.ts";
 import { WebReader } from "../../adapters/web/web-reader.ts";
@@ -99,7 +100,9 @@ export async function wireMind(setting: Setting) {
   const guides = new Guides(shipped, serverName, subAgents);
   const choiceFor: Mind["choiceFor"] = (agent, kind = "think") => modelFor(agent, kind, modelsOf(live.current));
   const { embeddings: settings, bridge, web } = config;
-  const pages = web.hasPages ? new WebReader(new WayOut(web)) : undefined;
+  const wayOut = new WayOut(web);
+  const fetcher = web.scrapingFish ? new ScrapingFish(web.scrapingFish, wayOut) : wayOut;
+  const pages = web.hasPages ? new WebReader(fetcher) : undefined;
   const searcher = web.search && new WebSearcher(web.search);
   const videos = web.youtubeVersion === undefined ? undefined : new YouTube(web.youtubeVersion);
   const embeddings = new Embeddings({ settings, instance: bridge.instance, clock, log });

@@ -1,5 +1,7 @@
+import { readImage } from "../../adapters/images/image.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import { UserError } from "../../base/lib/errors.ts";
+import { bytesDigest } from "../../base/lib/ids.ts";
 import { addressesIn } from "../../base/lib/web-address.ts";
 import { eventTime } from "../../base/prompt/time.ts";
 import type { WindowSource } from "./windows.ts";
@@ -15,6 +17,8 @@ interface ReadPage {
   readonly isWhole: boolean;
   /** The text went on. */
   readonly isCut: boolean;
+  /** The image that is there, in place of a text. */
+  readonly picture?: Uint8Array | undefined;
 }
 
 /** Reads pages of the web. */
@@ -39,18 +43,30 @@ export function requirePages(pages: WebPages | undefined): WebPages {
   throw new UserError("Pages cannot be opened here: web.pages is off in config.yaml.");
 }
 
+const labelMost = 300;
+
+/** The image at an address, as the agent is shown it, and its size in words. */
+async function pictureAt(url: string, bytes: Uint8Array) {
+  const image = await readImage(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  if (!image) throw new UserError(`The image at ${url} cannot be shown: it is broken, or very large.`);
+  const { contentType, height, width } = image;
+  const label = `image at ${url.slice(0, labelMost)}`;
+  // The checksum tells a refresh whether it is another image.
+  const content = `An image of ${width} × ${height} pixels, checksum ${bytesDigest(bytes).slice(0, 8)}.`;
+  return { content, contentType, images: [{ label, bytes: image.bytes }] };
+}
+
 /** A page of the web, as it was when it was fetched. */
 export const pageSource = (pages: WebPages | undefined, clock: Clock): WindowSource => ({
   async read(address, args, { signal }) {
     const { mode } = JSON.parse(args) as PageArguments;
-    const { url, title, text, contentType, isWhole, isCut } = await requirePages(pages).read(
+    const { url, title, text, contentType, isWhole, isCut, picture } = await requirePages(pages).read(
       address,
       mode,
       signal,
     );
     return {
-      contentType,
-      content: text,
+      ...(picture ? await pictureAt(url, picture) : { contentType, content: text }),
       sources: [],
       taint: [...new Set([webTaint(address), webTaint(url)])],
       title,

@@ -8,8 +8,8 @@ export const tool = defineTool({
   command: "browse",
   examples: ["https://example.org/"],
   topic: "web",
-  description: "Opens a page of the web, a feed or a PDF in a window.",
-  help: "Opens a page of the web, a feed or a PDF as text, in a window on the agent's desk.",
+  description: "Opens a page of the web, a feed or a PDF in a window; shows you an image.",
+  help: "Opens a page of the web, a feed or a PDF as text, in a window on the agent's desk; an image is shown to the agent.",
   wording: "Open {url}",
   kind: "read",
   runsBeside: false,
@@ -25,11 +25,11 @@ export const tool = defineTool({
       .meta({ description: "html: its source", help: "markdown: the text; html: the source of the page" }),
   }),
   async run({ url, mode }, { by, windows }) {
-    const { said, shown } = await windows.open({
+    const { images = [], said, shown } = await windows.open({
       srcType: "page",
       src: url,
       arguments: JSON.stringify({ mode } satisfies PageArguments),
     });
-    return { result: by === "person" && shown ? shown : said, taint: [webTaint(url)] };
+    return { result: by === "person" && shown ? shown : said, taint: [webTaint(url)], images };
   },
 });

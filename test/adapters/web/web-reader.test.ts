@@ -108,8 +108,18 @@ describe("something else than a page", () => {
   });
 
   it("is refused where it is no text", async () => {
-    await expect(readBody(Buffer.alloc(10), "image/png")).rejects.toThrow("no page there but image/png");
+    await expect(readBody(Buffer.alloc(10), "video/mp4")).rejects.toThrow("no page there but video/mp4");
+    await expect(readBody("<svg/>", "image/svg+xml")).rejects.toThrow("no page there but image/svg+xml");
     await expect(readBody(Buffer.from([1, 0, 2]), "")).rejects.toThrow("is no text");
+  });
+});
+
+describe("an image", () => {
+  it("is given as it came, up to a size", async () => {
+    const bytes = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
+    const image = await readBody(bytes, "image/png");
+    expect(image).toMatchObject({ contentType: "image/png", text: "", picture: new Uint8Array(bytes) });
+    await expect(readBody(Buffer.alloc(10_000_001), "image/jpeg")).rejects.toThrow("has more than 10 MB");
   });
 });
 
