@@ -43,7 +43,7 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   engine: {
     operations:
-      "lib lmml prompt type:database matrix type:model type:sandbox type:sandboxes type:tables files rights agents type:memory type:budget speech desk type:plans lru-cache zod",
+      "lib lmml prompt type:database images matrix type:model type:sandbox type:sandboxes type:tables files rights agents type:memory type:budget speech desk type:plans lru-cache zod",
     sight: "lib lmml prompt type:database matrix tables files rights agents memory desk operations lru-cache",
     turn: "lib lmml prompt type:database type:matrix model images tables files rights agents memory budget speech operations sight lru-cache",
     control:

@@ -68,6 +68,8 @@ function noComputers(database: Database) {
   const off = { kind: "off" } as const;
   const config = {
     homeserver: { url: "http://test", serverName: "test" },
+    bridge: { instance: "test" },
+    web: { allow: [] },
     sandbox: sandboxSettings(sandboxSection.parse(off)),
   };
   return wireSandboxes({ config, database, clock: systemClock, log: silentLog }).services;

@@ -10,9 +10,37 @@ export interface WebPage extends ReadText {
   readonly url: string;
   /** The image that is there, as it came, in place of a text. */
   readonly picture?: Uint8Array | undefined;
+  /** The page as a browser shows it, beside its text. */
+  readonly screenshot?: Uint8Array | undefined;
+  /** A browser has loaded it. */
+  readonly isRendered?: boolean;
+  /** Why the page is shown without its scripts, although it is empty so. */
+  readonly problem?: string | undefined;
 }
 
 export type PageForm = "markdown" | "html";
+
+/** A browser that loads pages with their scripts. */
+export interface PageBrowser {
+  /** Rejects with a `UserError` that says why there is no page, or with the signal's reason. */
+  render(
+    order: { readonly url: string; readonly wantsPicture: boolean },
+    signal: AbortSignal,
+  ): Promise<{
+    /** Address at the end. */
+    readonly url: string;
+    readonly html: string;
+    readonly isCut: boolean;
+    /** PNG, where one was wanted. */
+    readonly picture: Uint8Array | undefined;
+  }>;
+}
+
+export interface ReadOptions {
+  readonly form: PageForm;
+  /** A picture of the page is wanted, as a browser shows it. */
+  readonly wantsPicture?: boolean | undefined;
+}
 
 const textBytesMost = 5_000_000;
 const textTypes =
@@ -24,14 +52,17 @@ const isPdf = (contentType: string): boolean => /^application\/(?:x-)?pdf(?:$|[\
 /** Opens addresses of the web as texts, and those of images as they are. */
 export class WebReader {
   readonly #fetcher: Fetcher;
+  readonly #browser: PageBrowser | undefined;
   readonly #thread = new ReadingThread();
 
-  constructor(fetcher: Fetcher) {
+  /** @param browser undefined: pages are read without their scripts */
+  constructor(fetcher: Fetcher, browser?: PageBrowser) {
     this.#fetcher = fetcher;
+    this.#browser = browser;
   }
 
   /** Rejects with a `UserError` that says why there is nothing to read, or with the signal's reason. */
-  async read(address: string, form: PageForm, signal: AbortSignal): Promise<WebPage> {
+  async read(address: string, { form, wantsPicture = false }: ReadOptions, signal: AbortSignal): Promise<WebPage> {
     const fetched = await this.#fetcher.get(address, {
       signal,
       accept: "text/markdown, text/html;q=0.9, */*;q=0.5",
@@ -48,13 +79,35 @@ export class WebReader {
     }
     if (contentType === "" && bytes.includes(0)) throw new UserError(`${url} is no text, and does not say what it is.`);
     const text = await this.#thread.read({ bytes, contentType, url, form }, signal);
-    return { url, ...text, isCut: text.isCut || isTruncated };
+    const page = { url, ...text, isCut: text.isCut || isTruncated };
+    if (!isHtml(contentType)) return page;
+    if (wantsPicture) return this.#render(url, { form, wantsPicture }, signal);
+    if (text.text.length >= textLeast || !/<script[\s>]/i.test(Buffer.from(bytes).toString("latin1"))) return page;
+    try {
+      return await this.#render(url, { form }, signal);
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      return { ...page, problem: error.message };
+    }
+  }
+
+  /** Reads a page as its scripts have written it. */
+  async #render(address: string, { form, wantsPicture = false }: ReadOptions, signal: AbortSignal): Promise<WebPage> {
+    if (!this.#browser) throw new UserError("There is no browser here in which pages are loaded with their scripts.");
+    const { html, isCut, picture, url } = await this.#browser.render({ url: address, wantsPicture }, signal);
+    const contentType = "text/html; charset=utf-8";
+    const text = await this.#thread.read({ bytes: new TextEncoder().encode(html), contentType, url, form }, signal);
+    return { url, ...text, isCut: text.isCut || isCut, isRendered: true, screenshot: picture };
   }
 
   async close(): Promise<void> {
     await Promise.all([this.#thread.close(), this.#fetcher.close()]);
   }
 }
+
+/** A page with scripts that has less text, in characters, is hardly there without them. */
+const textLeast = 200;
+const isHtml = (contentType: string): boolean => /^(?:text\/html|application\/xhtml\+xml)(?:$|[\s;])/.test(contentType);
 
 /** Bytes that are taken of an answer of this type; undefined: it is not read. */
 function most(contentType: string): number | undefined {

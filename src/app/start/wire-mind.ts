@@ -70,7 +70,7 @@ interface Setting
 export async function wireMind(setting: Setting) {
   const { live, database, serverName, prefix, metrics, botUserId, clock, log, rights } = setting;
   const config = live.current;
-  const { sandboxFiles, sandboxKeeper, services: computers } = wireSandboxes({ ...setting, config });
+  const { renderer, sandboxFiles, sandboxKeeper, services: computers } = wireSandboxes({ ...setting, config });
   const { sandboxes } = computers;
   const withheld = withheldBy(config);
   const isUsable = ({ name, set }: AnyTool): boolean =>
@@ -102,7 +102,8 @@ export async function wireMind(setting: Setting) {
   const { embeddings: settings, bridge, web } = config;
   const wayOut = new WayOut(web);
   const fetcher = web.scrapingFish ? new ScrapingFish(web.scrapingFish, wayOut) : wayOut;
-  const pages = web.hasPages ? new WebReader(fetcher) : undefined;
+  // The service has a browser of its own.
+  const pages = web.hasPages ? new WebReader(fetcher, web.scrapingFish ? undefined : renderer) : undefined;
   const searcher = web.search && new WebSearcher(web.search);
   const videos = web.youtubeVersion === undefined ? undefined : new YouTube(web.youtubeVersion);
   const embeddings = new Embeddings({ settings, instance: bridge.instance, clock, log });

@@ -19,16 +19,29 @@ interface ReadPage {
   readonly isCut: boolean;
   /** The image that is there, in place of a text. */
   readonly picture?: Uint8Array | undefined;
+  /** The page as a browser shows it, beside its text. */
+  readonly screenshot?: Uint8Array | undefined;
+  /** A browser has loaded it, with its scripts. */
+  readonly isRendered?: boolean | undefined;
+  /** Why it is shown without its scripts, although it is empty so. */
+  readonly problem?: string | undefined;
 }
 
 /** Reads pages of the web. */
 export interface WebPages {
-  read(address: string, form: "markdown" | "html", signal: AbortSignal): Promise<ReadPage>;
+  /** @param options `wantsPicture`: with a picture of the page as a browser shows it */
+  read(
+    address: string,
+    options: { readonly form: "markdown" | "html"; readonly wantsPicture?: boolean },
+    signal: AbortSignal,
+  ): Promise<ReadPage>;
 }
 
 /** Arguments of a page, beside its address. */
 export interface PageArguments {
   readonly mode: "markdown" | "html";
+  /** With a picture of the page as a browser shows it. */
+  readonly screenshot?: true | undefined;
 }
 
 /** Addresses of one page, or of the results of one search, that the agent may open unasked. */
@@ -59,20 +72,20 @@ async function pictureAt(url: string, bytes: Uint8Array) {
 /** A page of the web, as it was when it was fetched. */
 export const pageSource = (pages: WebPages | undefined, clock: Clock): WindowSource => ({
   async read(address, args, { signal }) {
-    const { mode } = JSON.parse(args) as PageArguments;
-    const { url, title, text, contentType, isWhole, isCut, picture } = await requirePages(pages).read(
-      address,
-      mode,
-      signal,
-    );
+    const { mode, screenshot: wantsPicture = false } = JSON.parse(args) as PageArguments;
+    const page = await requirePages(pages).read(address, { form: mode, wantsPicture }, signal);
+    const { url, title, text, contentType, isWhole, isCut, isRendered, picture, problem, screenshot } = page;
+    const seen = screenshot && [{ label: `screenshot of ${url.slice(0, labelMost)}`, bytes: Buffer.from(screenshot) }];
     return {
-      ...(picture ? await pictureAt(url, picture) : { contentType, content: text }),
+      ...(picture ? await pictureAt(url, picture) : { contentType, content: text, images: seen }),
       sources: [],
       taint: [...new Set([webTaint(address), webTaint(url)])],
       title,
       attributes: {
         ...(url !== address && { finalAddress: url }),
         fetchedAt: eventTime(clock.now()),
+        ...(isRendered && { loadedBy: "browser" }),
+        ...(problem !== undefined && { note: `hardly there without its scripts: ${problem}` }),
         ...(isCut && { part: "beginning" }),
         // No article was found in it: menus and the like are shown as well.
         ...(!isCut && isWhole && contentType === "text/markdown" && { part: "whole page" }),

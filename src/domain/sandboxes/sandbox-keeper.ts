@@ -4,6 +4,7 @@ import type { Log } from "../../base/lib/log.ts";
 import { Rounds } from "../../base/lib/rounds.ts";
 import type { SandboxCommandTable } from "../tables/sandbox-commands.ts";
 import type { CommandJournal } from "./command-journal.ts";
+import type { PageRenderer } from "./page-renderer.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
 const roundMs = 30_000;
@@ -11,6 +12,8 @@ const collectMs = 3_600_000;
 
 interface SandboxKeeperParts {
   readonly sandboxes: Sandboxes;
+  /** Ends with the others. */
+  readonly renderer?: Pick<PageRenderer, "close">;
   readonly journal: CommandJournal;
   readonly table: SandboxCommandTable;
   readonly clock: Clock;
@@ -45,7 +48,7 @@ export class SandboxKeeper {
 
   async stop(): Promise<void> {
     await this.#rounds.stop();
-    await this.#parts.sandboxes.close();
+    await Promise.all([this.#parts.sandboxes.close(), this.#parts.renderer?.close()]);
   }
 
   async round(): Promise<void> {

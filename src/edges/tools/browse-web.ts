@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { HOME } from "../../base/lib/ids.ts";
 import { type PageArguments, webTaint } from "../../domain/desk/page-source.ts";
+import { postPicture } from "../../engine/operations/post-picture.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
 export const tool = defineTool({
@@ -23,13 +25,24 @@ export const tool = defineTool({
       .enum(["markdown", "html"])
       .default("markdown")
       .meta({ description: "html: its source", help: "markdown: the text; html: the source of the page" }),
+    screenshot: z
+      .boolean()
+      .meta({ description: "Shows it to you, too", help: "A picture of the page as well, as a browser shows it" })
+      .optional(),
   }),
-  async run({ url, mode }, { by, windows }) {
+  async run({ url, mode, screenshot }, context) {
+    const { by, roomId, windows } = context;
     const { images = [], said, shown } = await windows.open({
       srcType: "page",
       src: url,
-      arguments: JSON.stringify({ mode } satisfies PageArguments),
+      arguments: JSON.stringify({ mode, ...(screenshot && { screenshot }) } satisfies PageArguments),
     });
-    return { result: by === "person" && shown ? shown : said, taint: [webTaint(url)], images };
+    const [picture] = screenshot && by === "person" && roomId !== HOME ? images : [];
+    return {
+      result: by === "person" && shown ? shown : said,
+      taint: [webTaint(url)],
+      images,
+      ...(picture && (await postPicture(picture.bytes, url, context))),
+    };
   },
 });

@@ -65,7 +65,7 @@ export async function knowPage(
     throw new UserError(`An address of more than ${addressMost} characters is too long to be kept.`);
   if (!agent.settings.tools.includes("web"))
     throw new UserError("This agent does not open pages: `web` is not among its `tools`.");
-  const { isCut, text, title, url } = await requirePages(pages).read(address, "markdown", signal);
+  const { isCut, text, title, url } = await requirePages(pages).read(address, { form: "markdown" }, signal);
   const entries = sectionsOf(text).map((section, index) => ({ source: `${prefix}${index}]`, text: section }));
   if (entries.length === 0) throw new UserError(`There is no text at ${address}: nothing was changed.`);
   const taint = [...new Set([webTaint(address), webTaint(url)])];

@@ -7,7 +7,7 @@ import { LocalWeb } from "../../support/web.ts";
 let web: LocalWeb;
 let reader: WebReader;
 const answer = (body: string, status = 200) => web.pages.set("/api/v1/", { body, status });
-const read = (address: string) => reader.read(address, "markdown", AbortSignal.timeout(100_000));
+const read = (address: string) => reader.read(address, { form: "markdown" }, AbortSignal.timeout(100_000));
 beforeAll(async () => {
   web = await LocalWeb.start();
   const settings = { url: web.url("/api/v1/"), apiKey: "secret-key", hasBrowser: true };

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => web.stop());
 
 const read = (path: string, form: PageForm = "markdown", signal = AbortSignal.timeout(100_000)) =>
-  web.reader.read(web.url(path), form, signal);
+  web.reader.read(web.url(path), { form }, signal);
 
 const readBody = (body: string | Buffer, type = "text/html", form: PageForm = "markdown") => {
   web.pages.set("/it", { body, type });
@@ -57,6 +57,17 @@ describe("a page", () => {
     ["that nobody knows, so that it is UTF-8", "text/html; charset=klingon", Buffer.from("Привет")],
   ])("is read in the charset %s", async (_, type, body) => {
     expect((await readBody(body, type)).text).toBe("Привет");
+  });
+
+  it("that is empty without its scripts says so where there is no browser", async () => {
+    const page = await readBody("<title>App</title><div id=root></div><script src=/app.js></script>");
+    expect(page.problem).toContain("There is no browser here");
+    expect(await readBody(`<title>App</title><script>1</script><article>${prose}</article>`)).not.toHaveProperty(
+      "problem",
+    );
+    await expect(
+      web.reader.read(web.url("/it"), { form: "markdown", wantsPicture: true }, AbortSignal.timeout(100_000)),
+    ).rejects.toThrow("There is no browser here");
   });
 
   it("in other writing, from right to left, too, keeps its words", async () => {
