@@ -59,7 +59,14 @@ export class SandboxBrowser {
 
   /** @param onEnd called when it was ended */
   constructor(idle = idleMs, onEnd = (): void => {}) {
-    const argv = ["/usr/bin/env", "node", "--input-type=module", "-e", program, `http://127.0.0.1:${proxyPort}`] as const;
+    const argv = [
+      "/usr/bin/env",
+      "node",
+      "--input-type=module",
+      "-e",
+      program,
+      `http://127.0.0.1:${proxyPort}`,
+    ] as const;
     this.#kept = new KeptProgram({ argv, lineMost: imageMost, idleMs: idle, onEnd, startError: browserStartError });
   }
 

@@ -80,7 +80,7 @@ export class KeptProgram {
     const first = await started.line(signal).catch((error: unknown) => {
       throw startError(started, error);
     });
-    if (!first.startsWith('{"ready":')) 
+    if (!first.startsWith('{"ready":'))
       throw startError(started, new UserError("The browser gave no answer that makes sense: try again."));
     return started;
   }

@@ -12,7 +12,7 @@ export interface RenderOrder {
   /** http or https. */
   readonly url: string;
   /** With all that is to be seen of it, and a picture. */
-  readonly wantsPicture: boolean;
+  readonly needsPicture: boolean;
 }
 
 const answerSchema = z.object({

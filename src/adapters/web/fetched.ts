@@ -27,7 +27,6 @@ export interface Fetcher {
 
 /** Answer whose body was not taken yet. */
 interface Answer {
-  readonly ok: boolean;
   readonly status: number;
   readonly headers: { get(name: string): string | null };
   readonly body: (AsyncIterable<Uint8Array> & { cancel(): Promise<void> }) | null;
@@ -41,7 +40,7 @@ export async function taken(url: URL, response: Answer, most: FetchRequest["most
     throw new UserError(why);
   };
   // Words of the server do not stand in errors: they could be anything.
-  if (!response.ok) return refuse(`${url.host} answered ${response.status}${meaningOf(response.status)}.`);
+  if (response.status < 200 || response.status > 299) return refuse(`${url.host} answered ${response.status}${meaningOf(response.status)}.`);
   const limit = most(contentType);
   if (limit === undefined)
     return refuse(

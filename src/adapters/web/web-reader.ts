@@ -1,8 +1,8 @@
 import { UserError } from "../../base/lib/errors.ts";
+import type { Fetcher } from "./fetched.ts";
 import { pdfBytesMost, readPdf } from "./pdf.ts";
 import type { ReadText } from "./read-text.ts";
 import { ReadingThread } from "./reading-thread.ts";
-import type { Fetcher } from "./fetched.ts";
 
 /** A page, as it was read. */
 export interface WebPage extends ReadText {
@@ -24,7 +24,7 @@ export type PageForm = "markdown" | "html";
 export interface PageBrowser {
   /** Rejects with a `UserError` that says why there is no page, or with the signal's reason. */
   render(
-    order: { readonly url: string; readonly wantsPicture: boolean },
+    order: { readonly url: string; readonly needsPicture: boolean },
     signal: AbortSignal,
   ): Promise<{
     /** Address at the end. */
@@ -39,7 +39,7 @@ export interface PageBrowser {
 export interface ReadOptions {
   readonly form: PageForm;
   /** A picture of the page is wanted, as a browser shows it. */
-  readonly wantsPicture?: boolean | undefined;
+  readonly needsPicture?: boolean | undefined;
 }
 
 const textBytesMost = 5_000_000;
@@ -62,7 +62,7 @@ export class WebReader {
   }
 
   /** Rejects with a `UserError` that says why there is nothing to read, or with the signal's reason. */
-  async read(address: string, { form, wantsPicture = false }: ReadOptions, signal: AbortSignal): Promise<WebPage> {
+  async read(address: string, { form, needsPicture = false }: ReadOptions, signal: AbortSignal): Promise<WebPage> {
     const fetched = await this.#fetcher.get(address, {
       signal,
       accept: "text/markdown, text/html;q=0.9, */*;q=0.5",
@@ -81,7 +81,7 @@ export class WebReader {
     const text = await this.#thread.read({ bytes, contentType, url, form }, signal);
     const page = { url, ...text, isCut: text.isCut || isTruncated };
     if (!isHtml(contentType)) return page;
-    if (wantsPicture) return this.#render(url, { form, wantsPicture }, signal);
+    if (needsPicture) return this.#render(url, { form, needsPicture }, signal);
     if (text.text.length >= textLeast || !/<script[\s>]/i.test(Buffer.from(bytes).toString("latin1"))) return page;
     try {
       return await this.#render(url, { form }, signal);
@@ -92,9 +92,9 @@ export class WebReader {
   }
 
   /** Reads a page as its scripts have written it. */
-  async #render(address: string, { form, wantsPicture = false }: ReadOptions, signal: AbortSignal): Promise<WebPage> {
+  async #render(address: string, { form, needsPicture = false }: ReadOptions, signal: AbortSignal): Promise<WebPage> {
     if (!this.#browser) throw new UserError("There is no browser here in which pages are loaded with their scripts.");
-    const { html, isCut, picture, url } = await this.#browser.render({ url: address, wantsPicture }, signal);
+    const { html, isCut, picture, url } = await this.#browser.render({ url: address, needsPicture }, signal);
     const contentType = "text/html; charset=utf-8";
     const text = await this.#thread.read({ bytes: new TextEncoder().encode(html), contentType, url, form }, signal);
     return { url, ...text, isCut: text.isCut || isCut, isRendered: true, screenshot: picture };

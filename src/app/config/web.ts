@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { providerNames, providers, type SearchSettings } from "../../adapters/web/search-providers.ts";
 import { type ScrapingFishSettings, scrapingFishUrl } from "../../adapters/web/scraping-fish.ts";
+import { providerNames, providers, type SearchSettings } from "../../adapters/web/search-providers.ts";
 import { section } from "../../base/lib/problems.ts";
 import { OpenDoors } from "../../base/lib/public-address.ts";
 import { apiKey, filled, webUrl } from "./values.ts";
@@ -65,7 +65,9 @@ export const webSection = section({
     renderJs: z
       .boolean("true or false")
       .default(true)
-      .describe("Pages are loaded in a browser there, so that those can be read which are empty without JavaScript. It costs more."),
+      .describe(
+        "Pages are loaded in a browser there, so that those can be read which are empty without JavaScript. It costs more.",
+      ),
   })
     .optional()
     .describe(

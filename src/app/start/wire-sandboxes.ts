@@ -36,7 +36,9 @@ export function wireSandboxes({ config, database, clock, log }: Setting) {
   const sandboxes = new Sandboxes({ host, settings, table: sandboxTable, homeserver: of, clock, log });
   const sandboxCommands = new CommandJournal({ sandboxes, table, sandboxTable, clock, log });
   const { selfTest } = sandboxes;
-  const id = Buffer.from(digest("pages", of, bridge.instance), "base64url").toString("hex").slice(0, 24);
+  const id = Buffer.from(digest("pages", of, bridge.instance), "base64url")
+    .toString("hex")
+    .slice(0, 24);
   const name = `clevernet-pages-${id}`;
   const renderer = new PageRenderer({ host, settings, selfTest, name, allow: web.allow, clock, log });
   const sandboxKeeper = new SandboxKeeper({ sandboxes, renderer, journal: sandboxCommands, table, clock, log });
@@ -47,5 +49,10 @@ export function wireSandboxes({ config, database, clock, log }: Setting) {
   });
   const [browsers, hostPorts] = [new Browsers(sandboxes), new HostPorts(sandboxes)];
   const services = { sandboxes, sandboxCommands, browsers, hostPorts };
-  return { services, renderer: settings.engine && renderer, sandboxFiles: settings.engine && sandboxFiles, sandboxKeeper };
+  return {
+    services,
+    renderer: settings.engine && renderer,
+    sandboxFiles: settings.engine && sandboxFiles,
+    sandboxKeeper,
+  };
 }

@@ -29,10 +29,10 @@ interface ReadPage {
 
 /** Reads pages of the web. */
 export interface WebPages {
-  /** @param options `wantsPicture`: with a picture of the page as a browser shows it */
+  /** @param options `needsPicture`: with a picture of the page as a browser shows it */
   read(
     address: string,
-    options: { readonly form: "markdown" | "html"; readonly wantsPicture?: boolean },
+    options: { readonly form: "markdown" | "html"; readonly needsPicture?: boolean },
     signal: AbortSignal,
   ): Promise<ReadPage>;
 }
@@ -72,8 +72,8 @@ async function pictureAt(url: string, bytes: Uint8Array) {
 /** A page of the web, as it was when it was fetched. */
 export const pageSource = (pages: WebPages | undefined, clock: Clock): WindowSource => ({
   async read(address, args, { signal }) {
-    const { mode, screenshot: wantsPicture = false } = JSON.parse(args) as PageArguments;
-    const page = await requirePages(pages).read(address, { form: mode, wantsPicture }, signal);
+    const { mode, screenshot: needsPicture = false } = JSON.parse(args) as PageArguments;
+    const page = await requirePages(pages).read(address, { form: mode, needsPicture }, signal);
     const { url, title, text, contentType, isWhole, isCut, isRendered, picture, problem, screenshot } = page;
     const seen = screenshot && [{ label: `screenshot of ${url.slice(0, labelMost)}`, bytes: Buffer.from(screenshot) }];
     return {

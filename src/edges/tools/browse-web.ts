@@ -32,7 +32,11 @@ export const tool = defineTool({
   }),
   async run({ url, mode, screenshot }, context) {
     const { by, roomId, windows } = context;
-    const { images = [], said, shown } = await windows.open({
+    const {
+      images = [],
+      said,
+      shown,
+    } = await windows.open({
       srcType: "page",
       src: url,
       arguments: JSON.stringify({ mode, ...(screenshot && { screenshot }) } satisfies PageArguments),

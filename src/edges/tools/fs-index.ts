@@ -25,15 +25,10 @@ export const tool = defineTool({
   paths: ["path"],
   isPathLast: true,
   input: z.object({
-    path: z
-      .string()
-      .trim()
-      .min(1)
-      .max(4_000)
-      .meta({
-        description: "A path, or an address",
-        help: "The file: notes.md in this room, or share:/path; or the address of a page",
-      }),
+    path: z.string().trim().min(1).max(4_000).meta({
+      description: "A path, or an address",
+      help: "The file: notes.md in this room, or share:/path; or the address of a page",
+    }),
   }),
   async run({ path }, context) {
     const page = isWebAddress(path) ? await knowPage(path, context) : undefined;

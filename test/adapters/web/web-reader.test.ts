@@ -66,7 +66,7 @@ describe("a page", () => {
       "problem",
     );
     await expect(
-      web.reader.read(web.url("/it"), { form: "markdown", wantsPicture: true }, AbortSignal.timeout(100_000)),
+      web.reader.read(web.url("/it"), { form: "markdown", needsPicture: true }, AbortSignal.timeout(100_000)),
     ).rejects.toThrow("There is no browser here");
   });
 

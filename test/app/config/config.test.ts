@@ -281,11 +281,13 @@ prices: { some/model: { prompt: 3 } }
         ["", true],
         [", renderJs: false", false],
       ] as const)
-        expect((await load(withWeb(`{ scrapingFish: { apiKeyFile: fish.key${renderJs} } }`))).web.scrapingFish).toEqual({
-          url,
-          apiKey: "the-key",
-          hasBrowser,
-        });
+        expect((await load(withWeb(`{ scrapingFish: { apiKeyFile: fish.key${renderJs} } }`))).web.scrapingFish).toEqual(
+          {
+            url,
+            apiKey: "the-key",
+            hasBrowser,
+          },
+        );
     });
 
     it.each([

@@ -64,7 +64,7 @@ describeSandbox("a page that is loaded in a browser", () => {
     expect(page.text).toContain("by script by script");
     const plain = web.serve("/plain", "Plain", "<script>1</script>");
     expect(await reader.read(plain, { form: "markdown" }, signal)).not.toHaveProperty("isRendered");
-    const { screenshot, text } = await reader.read(plain, { form: "markdown", wantsPicture: true }, signal);
+    const { screenshot, text } = await reader.read(plain, { form: "markdown", needsPicture: true }, signal);
     expect(text).toContain("This page says a few words more");
     expect(await sharp(screenshot).metadata()).toMatchObject({ format: "png", width: 1_280, height: 720 });
   });
@@ -90,7 +90,7 @@ describeSandbox("a page that is loaded in a browser", () => {
         "http://metadata.google.internal/", "${house.url("/house")}"].map(ask);
       Promise.allSettled([...asked, socket, frame, picture, gathered]).then(() => root.innerHTML = ${words});`,
     );
-    const { html } = await renderer.render({ url: page, wantsPicture: false }, signal);
+    const { html } = await renderer.render({ url: page, needsPicture: false }, signal);
     expect(html).toContain("<h1>Rendered</h1>");
     expect(leaks).toEqual([]);
     expect(house.asked).toEqual([]);
@@ -102,23 +102,23 @@ describeSandbox("a page that is loaded in a browser", () => {
 
   it("finds nothing that the one before has left", async () => {
     const keep = script("/keep", `document.cookie = "a=1"; localStorage.a = 1; root.innerHTML = ${words}`);
-    await renderer.render({ url: keep, wantsPicture: false }, signal);
+    await renderer.render({ url: keep, needsPicture: false }, signal);
     const look = script("/look", `root.innerHTML = ${words} + "[" + document.cookie + localStorage.a + "]"`);
-    expect((await renderer.render({ url: look, wantsPicture: false }, signal)).html).toContain("[undefined]");
+    expect((await renderer.render({ url: look, needsPicture: false }, signal)).html).toContain("[undefined]");
   });
 
   it("has an end, and the next one is loaded; what it needs is made again where it was lost", async () => {
     const loop = script("/loop", "for (;;);");
     const page = await reader.read(loop, { form: "markdown" }, signal);
     expect(page.problem).toContain("was not loaded in the browser within 8 s");
-    await expect(renderer.render({ url: web.url("/none"), wantsPicture: false }, signal)).rejects.toThrow(
+    await expect(renderer.render({ url: web.url("/none"), needsPicture: false }, signal)).rejects.toThrow(
       "answered the browser 404",
     );
     await execa("podman", ["kill", name]);
     const after = script("/after", `root.innerHTML = ${words}`);
-    const { html } = await renderer.render({ url: after, wantsPicture: false }, signal).catch(() =>
+    const { html } = await renderer.render({ url: after, needsPicture: false }, signal).catch(() =>
       // The link may end only with this page.
-      renderer.render({ url: after, wantsPicture: false }, signal),
+      renderer.render({ url: after, needsPicture: false }, signal),
     );
     expect(html).toContain("Rendered");
   });

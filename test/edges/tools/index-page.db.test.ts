@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RoomId } from "../../../src/base/lib/ids.ts";
 import type { ToolSet } from "../../../src/domain/agents/settings.ts";
 import { KnowledgeBase } from "../../../src/domain/memory/knowledge-base.ts";
+import { tool as forgetting } from "../../../src/edges/tools/knowledge-delete.ts";
+import type { ToolContext } from "../../../src/engine/operations/tool.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { newUser } from "../../support/rows.ts";
 import { say, toolName } from "../../support/scripted-model.ts";
@@ -43,6 +45,10 @@ onEachDatabase((database) => {
           return talk.calls.at(-1)?.texts.at(-1) ?? "";
         },
         find: (here: RoomId, words: string) => knowledge.find(readerAt(here), { text: words, limit: 10 }),
+        forget: async (roomId: RoomId, sourcePrefix: string) => {
+          const context = { agent: talk.agent, knowledge, level: "operate", requesters: [talk.person], roomId };
+          return (await forgetting.run({ sourcePrefix }, context as unknown as ToolContext, "delete")).result;
+        },
         sources: (here: RoomId) => knowledge.sources(readerAt(here)),
       };
     };
@@ -56,7 +62,7 @@ onEachDatabase((database) => {
       expect(found).toMatchObject([
         {
           source: expect.stringMatching(/\/harbour\[\d\]$/),
-          ...{ title: "Harbour news", sources: [room], taint: [`web:${web.door}`], at: expect.any(Date) },
+          ...{ title: "Harbour <b>news</b>", sources: expect.arrayContaining([room]), taint: [`web:${web.door}`], at: expect.any(Date) },
         },
       ]);
       expect(found[0]?.source.startsWith(`web:${page}[`)).toBe(true);
@@ -68,7 +74,7 @@ onEachDatabase((database) => {
     });
 
     it("is replaced when it is kept again, and stays where there is nothing to put in its place", async () => {
-      const { ask, find, sources, talk } = await begin();
+      const { ask, find, forget, sources, talk } = await begin();
       const room = await talk.room();
       const page = web.serve("/hours", "Hours", text);
       const keep = () => ask(room, `Keep ${page}`, ["FS_Index", { path: page }]);
@@ -86,7 +92,7 @@ onEachDatabase((database) => {
       expect(await keep()).toContain("there is no such page");
       expect((await sources(room)).map(({ entries }) => entries)).toContain(1);
       expect(await find(room, "Mistlethwaite")).toHaveLength(1);
-      expect(await ask(room, "Forget it", ["knowledge_delete", { sourcePrefix: page }])).toContain("1 entry");
+      expect(await forget(room, page)).toContain("1 entry");
       expect(await find(room, "Mistlethwaite")).toEqual([]);
       expect(await find(room, "Bertha")).toHaveLength(1);
       await talk.stop();

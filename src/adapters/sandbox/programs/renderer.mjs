@@ -28,7 +28,7 @@ const launch = () =>
     ],
   });
 
-const load = async (browser, { url, wantsPicture, width, height, textLeast, textMs, timeoutMs, htmlMost }) => {
+const load = async (browser, { url, needsPicture, width, height, textLeast, textMs, timeoutMs, htmlMost }) => {
   const context = await browser.newContext({
     viewport: { width, height },
     acceptDownloads: false,
@@ -43,11 +43,13 @@ const load = async (browser, { url, wantsPicture, width, height, textLeast, text
     const page = await context.newPage();
     page.setDefaultTimeout(0);
     page.on("dialog", (dialog) => dialog.dismiss().catch(() => {}));
-    if (!wantsPicture)
+    if (!needsPicture)
       await context.route("**/*", (route) =>
-        (/^(?:image|media|font)$/.test(route.request().resourceType()) ? route.abort() : route.continue()).catch(() => {}),
+        (/^(?:image|media|font)$/.test(route.request().resourceType()) ? route.abort() : route.continue()).catch(
+          () => {},
+        ),
       );
-    const response = await page.goto(url, { waitUntil: wantsPicture ? "load" : "domcontentloaded" });
+    const response = await page.goto(url, { waitUntil: needsPicture ? "load" : "domcontentloaded" });
     const hasText = (least) => (document.body?.innerText.length ?? 0) > least;
     await page.waitForFunction(hasText, textLeast, { timeout: textMs }).catch(() => {});
     const html = await page.content();
@@ -56,7 +58,7 @@ const load = async (browser, { url, wantsPicture, width, height, textLeast, text
       isCut: html.length > htmlMost,
       address: page.url().slice(0, 4000),
       status: response?.status() ?? null,
-      ...(wantsPicture && { image: (await page.screenshot({ animations: "disabled" })).toString("base64") }),
+      ...(needsPicture && { image: (await page.screenshot({ animations: "disabled" })).toString("base64") }),
     };
   };
   try {
