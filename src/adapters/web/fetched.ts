@@ -40,7 +40,8 @@ export async function taken(url: URL, response: Answer, most: FetchRequest["most
     throw new UserError(why);
   };
   // Words of the server do not stand in errors: they could be anything.
-  if (response.status < 200 || response.status > 299) return refuse(`${url.host} answered ${response.status}${meaningOf(response.status)}.`);
+  if (response.status < 200 || response.status > 299)
+    return refuse(`${url.host} answered ${response.status}${meaningOf(response.status)}.`);
   const limit = most(contentType);
   if (limit === undefined)
     return refuse(

@@ -114,8 +114,9 @@ export class PageRenderer {
     const runner = this.#runner;
     if (!runner) return;
     this.#runner = undefined;
-    await this.#browser.end().catch(() => {});
+    // Nothing in the container is asked any more: it may be dead.
     await runner.close();
+    await this.#browser.end();
     await host?.remove(name).catch((error: unknown) => log.warn(`the browser for pages stays: ${messageOf(error)}`));
   }
 }

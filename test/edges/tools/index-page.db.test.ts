@@ -62,7 +62,12 @@ onEachDatabase((database) => {
       expect(found).toMatchObject([
         {
           source: expect.stringMatching(/\/harbour\[\d\]$/),
-          ...{ title: "Harbour <b>news</b>", sources: expect.arrayContaining([room]), taint: [`web:${web.door}`], at: expect.any(Date) },
+          ...{
+            title: "Harbour <b>news</b>",
+            sources: expect.arrayContaining([room]),
+            taint: [`web:${web.door}`],
+            at: expect.any(Date),
+          },
         },
       ]);
       expect(found[0]?.source.startsWith(`web:${page}[`)).toBe(true);

@@ -50,6 +50,7 @@ const load = async (browser, { url, needsPicture, width, height, textLeast, text
         ),
       );
     const response = await page.goto(url, { waitUntil: needsPicture ? "load" : "domcontentloaded" });
+    // biome-ignore lint/performance/useDomNodeTextContent: what is not to be seen, such as scripts, is no text.
     const hasText = (least) => (document.body?.innerText.length ?? 0) > least;
     await page.waitForFunction(hasText, textLeast, { timeout: textMs }).catch(() => {});
     const html = await page.content();
