@@ -19,6 +19,7 @@ import { render } from "./render.ts";
 import { restart } from "./restart.ts";
 import { scale } from "./scale.ts";
 import { format, type Table } from "./table.ts";
+import { web } from "./web.ts";
 import { windows } from "./windows.ts";
 
 // `npm run bench`, or `npm run bench -- NAME...` for some of them.
@@ -43,6 +44,7 @@ const benches: Readonly<Record<string, Bench>> = {
   gate,
   processes,
   recall,
+  web,
 };
 
 const { positionals } = parseArgs({ allowPositionals: true });

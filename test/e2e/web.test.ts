@@ -137,6 +137,8 @@ describe("the web", () => {
     const [, id = ""] = /windowId="(\w+)"/.exec(shown) ?? [];
     web.serve("/open", "Open house", "<p>Come in at ten.</p>");
     expect(await command(`!window ${id} refresh`)).toContain("Come in at ten.");
+    expect(await command(`!index ${page}`)).toMatch(/made \d+ entr(?:y|ies) of knowledge/);
+    expect(await command("!knowledge search when may I come in")).toContain(`web:${page}[0] (`);
     expect(await command("!web boats")).toContain("searchResult");
     expect(await command(`!browse ${web.url("/nothing")}`)).toContain("answered 404: there is no such page");
     expect(await command("!browse http://169.254.169.254/latest")).toContain("is not a public address");
