@@ -67,7 +67,10 @@ export class PageRenderer {
       signal.throwIfAborted();
       this.#keep();
       try {
-        await this.#parts.selfTest.pass();
+        await this.#parts.selfTest.pass().catch((error: unknown) => {
+          if (!(error instanceof UserError)) throw error;
+          throw new UserError("There is no browser here that could load it, as there are no sandboxes.");
+        });
         this.#proxy = this.#proxyFor(new URL(order.url));
         return await this.#browser.render(await this.#open(), order, signal);
       } catch (error) {

@@ -13,7 +13,7 @@ export const tool = defineTool({
   examples: ["report.md", "https://example.org/handbook"],
   topic: "files",
   description: "Keeps the sections of a text file, or of a page of the web, as knowledge.",
-  help: "Cuts a text file, or a page of the web, into sections and keeps each as knowledge of the agent. Given again, it takes the place of what was kept of it. If you may not create anything, it only counts the sections.",
+  help: "Cuts a text file, or a page of the web, into sections and keeps each as knowledge of the agent. Kept again, it takes the place of what was kept of it. If you may not create anything, it only counts the sections.",
   wording: "Keep {path} as knowledge",
   kind: "read",
   runsBeside: false,
