@@ -48,6 +48,7 @@ export class PageRenderer {
   readonly #inTurn = new InTurn<"page">();
   #proxy = new SandboxProxy({ reach: everywhere });
   #runner: Runner | undefined;
+  #isClear = false;
   #keep = (): void => {};
 
   constructor(parts: PageRendererParts) {
@@ -81,6 +82,16 @@ export class PageRenderer {
       } finally {
         this.#keep = afterIdling(2 * idleMs, () => void this.close());
       }
+    });
+  }
+
+  /** Removes a container that was left behind by a run of this process that was killed. */
+  clear(): Promise<void> {
+    return this.#inTurn.run(["page"], async () => {
+      const { host, name } = this.#parts;
+      if (this.#isClear || this.#runner) return;
+      await host?.remove(name);
+      this.#isClear = true;
     });
   }
 

@@ -13,7 +13,7 @@ const collectMs = 3_600_000;
 interface SandboxKeeperParts {
   readonly sandboxes: Sandboxes;
   /** Ends with the others. */
-  readonly renderer?: Pick<PageRenderer, "close">;
+  readonly renderer?: Pick<PageRenderer, "clear" | "close">;
   readonly journal: CommandJournal;
   readonly table: SandboxCommandTable;
   readonly clock: Clock;
@@ -64,7 +64,8 @@ export class SandboxKeeper {
   }
 
   async #collect(): Promise<void> {
-    const { sandboxes } = this.#parts;
+    const { renderer, sandboxes } = this.#parts;
+    await renderer?.clear();
     await sandboxes.removeAbandoned();
     const orphans = await sandboxes.findOrphans();
     for (const name of orphans.filter((one) => this.#suspects.has(one))) await sandboxes.removeOrphan(name);
