@@ -10,8 +10,8 @@ import { makeAgent } from "../support/agents.ts";
 import { LocalWeb } from "../support/web.ts";
 import { ms, percentile, type Table } from "./table.ts";
 
-const warmUps = 5;
-const measured = 40;
+const warmUps = 3;
+const measured = 20;
 
 const sentence = "The river stood at 71 centimetres, and the ferry was <em>stopped</em> until there is rain. ";
 
