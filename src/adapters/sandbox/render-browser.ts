@@ -13,6 +13,8 @@ export interface RenderOrder {
   readonly url: string;
   /** With all that is to be seen of it, and a picture. */
   readonly needsPicture: boolean;
+  /** For all of it. Default: 20 s. */
+  readonly timeoutMs?: number;
 }
 
 const answerSchema = z.object({
@@ -42,6 +44,7 @@ const limits = {
   ...{ textLeast: 200, textMs: 5_000 },
   htmlMost: 2_000_000,
 };
+const pageMs = 20_000;
 const answerMost = 40 << 20;
 const signature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
 
@@ -49,11 +52,7 @@ const signature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
 export class RenderBrowser {
   readonly #kept: KeptProgram;
 
-  readonly #timeoutMs: number;
-
-  /** @param timeoutMs for one page */
-  constructor(idleMs: number, timeoutMs: number) {
-    this.#timeoutMs = timeoutMs;
+  constructor(idleMs: number) {
     const proxy = `http://127.0.0.1:${proxyPort}`;
     const argv = ["/usr/bin/env", "node", "--input-type=module", "-e", program, proxy] as const;
     this.#kept = new KeptProgram({ argv, lineMost: answerMost, idleMs, startError: browserStartError });
@@ -62,7 +61,7 @@ export class RenderBrowser {
   /** Loads a page; one at a time. Throws a `UserError` that says why there is none. */
   async render(sandbox: OpenSandbox, order: RenderOrder, signal: AbortSignal): Promise<RenderedPage> {
     const { host } = new URL(order.url);
-    const timeoutMs = this.#timeoutMs;
+    const { timeoutMs = pageMs } = order;
     const answer = await this.#kept.ask(sandbox, {
       line: JSON.stringify({ ...order, ...limits, timeoutMs }),
       withinMs: startMs + timeoutMs + graceMs,

@@ -24,8 +24,6 @@ interface PageRendererParts {
   readonly allow: readonly string[];
   /** Default: the machine's resolver. */
   readonly lookupAll?: LookupAll;
-  /** For one page. Default: 20 s. */
-  readonly timeoutMs?: number;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -44,7 +42,7 @@ const noDoors = new OpenDoors([]);
 export class PageRenderer {
   readonly #parts: PageRendererParts;
   readonly #allowed: OpenDoors;
-  readonly #browser: RenderBrowser;
+  readonly #browser = new RenderBrowser(idleMs);
   readonly #inTurn = new InTurn<"page">();
   #proxy = new SandboxProxy({ reach: everywhere });
   #runner: Runner | undefined;
@@ -53,7 +51,6 @@ export class PageRenderer {
 
   constructor(parts: PageRendererParts) {
     this.#parts = parts;
-    this.#browser = new RenderBrowser(idleMs, parts.timeoutMs ?? 20_000);
     this.#allowed = new OpenDoors(parts.allow);
   }
 
