@@ -37,13 +37,13 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     budget: "lib lmml prompt model type:tables type:agents",
     speech: "lib lmml prompt matrix type:tables type:agents",
     memory: "lib type:lmml database embedding matrix tables files rights type:agents zod",
-    desk: "lib lmml prompt type:database matrix tables files agents budget lru-cache",
+    desk: "lib lmml prompt type:database images matrix tables files agents budget lru-cache",
     plans: "lib lmml prompt tables rights speech cron-parser luxon node-cron zod",
     crypto: "lib type:database matrix tables @matrix-org/matrix-sdk-crypto-wasm node:crypto",
   },
   engine: {
     operations:
-      "lib lmml prompt type:database matrix type:model type:sandbox type:sandboxes type:tables files rights agents type:memory type:budget speech desk type:plans lru-cache zod",
+      "lib lmml prompt type:database images matrix type:model type:sandbox type:sandboxes type:tables files rights agents type:memory type:budget speech desk type:plans lru-cache zod",
     sight: "lib lmml prompt type:database matrix tables files rights agents memory desk operations lru-cache",
     turn: "lib lmml prompt type:database type:matrix model images tables files rights agents memory budget speech operations sight lru-cache",
     control:

@@ -20,6 +20,7 @@ import { restart } from "./restart.ts";
 import { sandbox } from "./sandbox.ts";
 import { scale } from "./scale.ts";
 import { format, type Table } from "./table.ts";
+import { web } from "./web.ts";
 import { windows } from "./windows.ts";
 
 // `npm run bench`, or `npm run bench -- NAME...` for some of them.
@@ -45,6 +46,7 @@ const benches: Readonly<Record<string, Bench>> = {
   gate,
   processes,
   recall,
+  web,
 };
 
 const { positionals } = parseArgs({ allowPositionals: true });

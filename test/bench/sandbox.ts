@@ -247,7 +247,12 @@ class SandboxBench {
   #process(): Services {
     const section = sandboxSection.parse({ image, runningMost: many + 5, idleSeconds: 604_800 });
     const { services } = wireSandboxes({
-      config: { homeserver: { url: this.#homeserver, serverName: "bench" }, sandbox: sandboxSettings(section) },
+      config: {
+        homeserver: { url: this.#homeserver, serverName: "bench" },
+        bridge: { instance: "bench" },
+        sandbox: sandboxSettings(section),
+        web: { allow: [] },
+      },
       database: this.#database,
       directory: { findRecent: async () => undefined },
       outbox: new Outbox(this.#database),

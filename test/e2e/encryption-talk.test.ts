@@ -55,6 +55,8 @@ describe("in an encrypted room, as in any other,", () => {
     const edit = await ann.waitForMessage(room, ({ content }) =>
       String((content["m.new_content"] as { body?: string })?.body).includes("Once upon a time"),
     );
+    const noPreviews = { "m.url_previews": [], "com.beeper.linkpreviews": [] };
+    expect(edit.content).toMatchObject({ ...noPreviews, "m.new_content": noPreviews });
     for (const { id } of [draft, edit]) {
       const { type, content } = await wireOf(room, id);
       expect(type).toBe("m.room.encrypted");

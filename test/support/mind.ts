@@ -69,6 +69,8 @@ function noComputers(database: Database) {
   const off = { kind: "off" } as const;
   const config = {
     homeserver: { url: "http://test", serverName: "test" },
+    bridge: { instance: "test" },
+    web: { allow: [] },
     sandbox: sandboxSettings(sandboxSection.parse(off)),
   };
   return wireSandboxes({
@@ -129,6 +131,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
       memory,
       onLogGrown: (...grown) => compactor.consider(...grown),
       operations,
+      pages: options.pages,
       rooms,
       ...noComputers(database),
       schedules,

@@ -20,6 +20,7 @@ export class LocalWeb {
   /** Paths with their queries that were asked for, in their order. */
   readonly asked: string[] = [];
   readonly #server: Server;
+  readonly wayOut: WayOut;
   readonly reader: WebReader;
   readonly searcher: WebSearcher;
   readonly videos: YouTube;
@@ -28,7 +29,8 @@ export class LocalWeb {
   private constructor(server: Server) {
     this.#server = server;
     this.door = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-    this.reader = new WebReader(new WayOut({ allow: [this.door] }));
+    this.wayOut = new WayOut({ allow: [this.door] });
+    this.reader = new WebReader(this.wayOut);
     this.videos = new YouTube("20.10.38", this.url(""));
     const service = { apiKey: undefined, engineId: undefined };
     this.searcher = new WebSearcher({ provider: "searxng", url: this.url(""), ...service });

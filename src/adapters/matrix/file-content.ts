@@ -1,4 +1,5 @@
 import type { FileKeys } from "./encrypted-file.ts";
+import { withoutPreviews } from "./link-previews.ts";
 import { relationTo, type ThreadPlace } from "./relation.ts";
 
 interface Pixels {
@@ -25,7 +26,7 @@ export interface FileMessage {
 
 /** A type of event content; the type and the index signature let it be kept as JSON. */
 type Content = { readonly msgtype: string } & Record<string, JsonValue>;
-type JsonValue = string | number | { readonly [key: string]: JsonValue };
+type JsonValue = string | number | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
 const kindOf = (contentType: string, image: Pixels | undefined): string => {
   if (image) return "m.image";
@@ -52,6 +53,8 @@ export const fileContent = ({ file, image, thumbnail, caption, thread, key }: Fi
     }),
   },
   "m.mentions": {},
+  // A caption may hold links, too.
+  ...withoutPreviews,
   "org.clevernet.key": key,
   ...relationTo(thread),
 });

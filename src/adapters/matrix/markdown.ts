@@ -1,6 +1,7 @@
 import { markerOf, openFence } from "../../base/lib/fence.ts";
 import type { EventId, UserId } from "../../base/lib/ids.ts";
 import { markdownIt, renderTokens, type Token } from "./html.ts";
+import { withoutPreviews } from "./link-previews.ts";
 import { relationTo, type ThreadPlace } from "./relation.ts";
 
 interface MatrixText {
@@ -89,6 +90,7 @@ export const messageContent = ({ markdown, thread, replyTo, members, isNotice, k
     msgtype: isNotice ? "m.notice" : "m.text",
     body,
     "m.mentions": mentions.length > 0 ? { user_ids: [...mentions] } : {},
+    ...withoutPreviews,
     ...relationTo(thread, replyTo),
     "org.clevernet.key": key,
   };

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { afterIdling, callAfter } from "../../base/lib/clock.ts";
 import { UserError } from "../../base/lib/errors.ts";
-import { LineProgram } from "./line-program.ts";
+import { KeptProgram } from "./kept-program.ts";
+import type { LineProgram } from "./line-program.ts";
 import { proxyPort } from "./proxy.ts";
 import type { OpenSandbox } from "./run-program.ts";
 
@@ -46,84 +46,63 @@ export interface Shot extends Omit<z.output<typeof shotSchema>, "image"> {
 const program = readFileSync(join(import.meta.dirname, "programs/browser.mjs"), "utf8");
 const heightMost = 10_000;
 const imageMost = 24 << 20;
-const startMs = 30_000;
+/** Longest start of a browser. */
+export const startMs = 30_000;
 /** Longer than the page's own time limit by this, the browser itself hangs. */
-const graceMs = 5_000;
+export const graceMs = 5_000;
 const idleMs = 60_000;
 const signature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
 
 /** The browser of one sandbox: it is started with the first page, and ended when it has had nothing to do for a minute. */
 export class SandboxBrowser {
-  readonly #idleMs: number;
-  readonly #onEnd: () => void;
-  #running: { readonly program: LineProgram; readonly boot: string } | undefined;
-  #keep = (): void => {};
+  readonly #kept: KeptProgram;
 
   /** @param onEnd called when it was ended */
   constructor(idle = idleMs, onEnd = (): void => {}) {
-    this.#idleMs = idle;
-    this.#onEnd = onEnd;
+    const argv = [
+      "/usr/bin/env",
+      "node",
+      "--input-type=module",
+      "-e",
+      program,
+      `http://127.0.0.1:${proxyPort}`,
+    ] as const;
+    this.#kept = new KeptProgram({ argv, lineMost: imageMost, idleMs: idle, onEnd, startError: browserStartError });
   }
 
   /** True while it runs. */
   get isRunning(): boolean {
-    return this.#running !== undefined && !this.#running.program.isOver;
+    return this.#kept.isRunning;
   }
 
   /** Takes a picture; one at a time. Throws a `UserError` that says what to do where there is none. */
   async shoot(sandbox: OpenSandbox, order: ShotOrder, signal: AbortSignal): Promise<Shot> {
-    this.#keep();
-    const late = new AbortController();
-    const forget = callAfter(startMs + order.timeoutMs + graceMs, () => late.abort(new UserError(tooLong(order))));
-    const either = AbortSignal.any([signal, late.signal]);
-    let answer: string | undefined;
-    try {
-      const running = await this.#start(sandbox, either);
-      await running.write(JSON.stringify({ ...order, heightMost }));
-      answer = await running.line(either).catch((error: unknown) => {
-        if (running.isOver)
-          throw new UserError(
-            "The browser has ended before the picture was there: the page may need more memory than the computer has.",
-          );
-        throw error;
-      });
-      return readShot(answer, order);
-    } finally {
-      forget();
-      // One that has not answered would give this page to the next who asks.
-      if (answer === undefined) await this.end();
-      else this.#keep = afterIdling(this.#idleMs, () => void this.end());
-    }
-  }
-
-  async end(): Promise<void> {
-    this.#keep();
-    const running = this.#running;
-    this.#running = undefined;
-    this.#onEnd();
-    await running?.program.end();
-  }
-
-  async #start(sandbox: OpenSandbox, signal: AbortSignal): Promise<LineProgram> {
-    if (this.#running && (this.#running.program.isOver || this.#running.boot !== sandbox.boot))
-      this.#running = undefined;
-    if (this.#running) return this.#running.program;
-    const proxy = `http://127.0.0.1:${proxyPort}`;
-    const argv = ["/usr/bin/env", "node", "--input-type=module", "-e", program, proxy] as const;
-    const started = await LineProgram.start(sandbox, argv, imageMost);
-    this.#running = { program: started, boot: sandbox.boot };
-    const first = await started.line(signal).catch((error: unknown) => {
-      if (/Cannot find module 'playwright-core'|executable doesn't exist/i.test(started.says))
-        throw new UserError(missing);
-      if (started.isOver)
-        throw new UserError(
-          "The browser cannot be started: the computer may have no memory or processes left. End something there.",
-        );
-      throw error;
+    const answer = await this.#kept.ask(sandbox, {
+      line: JSON.stringify({ ...order, heightMost }),
+      withinMs: startMs + order.timeoutMs + graceMs,
+      late: new UserError(tooLong(order)),
+      signal,
     });
-    if (!first.startsWith('{"ready":')) throw new UserError("The browser gave no answer that makes sense: try again.");
-    return started;
+    if (answer === undefined)
+      throw new UserError(
+        "The browser has ended before the picture was there: the page may need more memory than the computer has.",
+      );
+    return readShot(answer, order);
   }
+
+  end(): Promise<void> {
+    return this.#kept.end();
+  }
+}
+
+/** Names what people can do about a browser that does not start. */
+export function browserStartError({ isOver, says }: LineProgram, error: unknown): unknown {
+  if (/Cannot find module 'playwright-core'|executable doesn't exist/i.test(says)) return new UserError(missing);
+  if (isOver)
+    return new UserError(
+      "The browser cannot be started: the computer may have no memory or processes left. End something there.",
+    );
+  return error;
 }
 
 const missing =

@@ -25,6 +25,8 @@ export const proxyEnvironment: Readonly<Record<string, string>> = {
 
 export interface ProxyOptions {
   readonly reach: Pick<Reach, "has">;
+  /** Places that are reached although they are not public. Default: none. */
+  readonly doors?: OpenDoors;
   /** Default: the machine's resolver. */
   readonly lookupAll?: LookupAll;
   /** Default: `net.connect`. */
@@ -56,13 +58,15 @@ const noDoors = new OpenDoors([]);
 export class SandboxProxy {
   readonly traffic = new Traffic();
   readonly #reach: Pick<Reach, "has">;
+  readonly #doors: OpenDoors;
   readonly #lookup: ReturnType<typeof pinnedLookup>;
   readonly #dial: (options: TcpNetConnectOpts) => Socket;
   readonly #server: Server;
   #connections = 0;
 
-  constructor({ reach, lookupAll = lookup, dial = connect }: ProxyOptions) {
+  constructor({ reach, doors = noDoors, lookupAll = lookup, dial = connect }: ProxyOptions) {
     this.#reach = reach;
+    this.#doors = doors;
     this.#lookup = pinnedLookup(lookupAll);
     this.#dial = dial;
     this.#server = createServer(
@@ -156,6 +160,7 @@ export class SandboxProxy {
   /** Returns the name as it is compared and resolved. */
   #check(host: string, port: number): string {
     const name = host.toLowerCase().replace(/\.$/, "");
+    if (this.#doors.has({ host: name, port })) return name;
     try {
       if (isIP(name) !== 0 || /^[0-9.]+$/.test(name) || /^0x/.test(name))
         throw new Refused(`${host} is an address: only names of hosts are allowed`);
@@ -171,7 +176,8 @@ export class SandboxProxy {
   }
 
   #open(host: string, port: number): Socket {
-    const far = this.#dial({ host, port, lookup: this.#lookup });
+    const isOpened = this.#doors.has({ host, port });
+    const far = this.#dial({ host, port, ...(!isOpened && { lookup: this.#lookup }) });
     far.setTimeout(connectMs, () => far.destroy(new Error(`${host} does not answer`)));
     far.once("connect", () => far.setTimeout(silentMs));
     this.traffic.follow(host, far);

@@ -28,6 +28,13 @@ export async function pageToMarkdown(html: string, url: string, isQuick: boolean
 
 async function articleOf(html: string, url: string): Promise<Article> {
   const { document } = parseHTML(html);
+  // Markdown knows no captions of tables, and they would be lost.
+  for (const caption of document.querySelectorAll("table > caption")) {
+    const line = document.createElement("p");
+    line.textContent = caption.textContent;
+    caption.parentNode?.parentNode?.insertBefore(line, caption.parentNode);
+    caption.remove();
+  }
   // With `useAsync` some of its extractors would ask the net by themselves, past all walls.
   const found = await Defuddle(document as unknown as Parameters<typeof Defuddle>[0], url, {
     markdown: true,

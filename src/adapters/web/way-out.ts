@@ -4,17 +4,7 @@ import { afterIdling } from "../../base/lib/clock.ts";
 import { UserError } from "../../base/lib/errors.ts";
 import { networkReason } from "../../base/lib/outside.ts";
 import { doorOf, type LookupAll, OpenDoors, pinnedLookup, refusalOfDoor } from "../../base/lib/public-address.ts";
-
-/** An answer, as far as it was taken. */
-export interface Fetched {
-  /** Address that it came from, behind all redirects. */
-  readonly url: string;
-  /** Media type in lower case, with its parameters; '' where none was said. */
-  readonly contentType: string;
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  /** There was more. */
-  readonly isTruncated: boolean;
-}
+import { type Fetched, type Fetcher, type FetchRequest, taken } from "./fetched.ts";
 
 export interface WayOutSettings {
   /** Exact places that are reached although they are not public: `host:port`. */
@@ -22,13 +12,6 @@ export interface WayOutSettings {
   readonly lookup?: LookupAll;
   /** From the request to the last byte, redirects included. */
   readonly totalMs?: number;
-}
-
-interface Request {
-  readonly signal: AbortSignal;
-  readonly accept: string;
-  /** Bytes that are taken of an answer of this type, decompressed; undefined: it is not read. */
-  readonly most: (contentType: string) => number | undefined;
 }
 
 const redirectsMost = 5;
@@ -41,7 +24,7 @@ const addressChars = 4_000;
  * is sent: where it leads, by the rules of `public-address.ts`. There are no cookies and no headers but our own, and
  * everything has a limit. Rejects with a `UserError` that says why nothing came, or with the signal's reason.
  */
-export class WayOut {
+export class WayOut implements Fetcher {
   readonly #open: OpenDoors;
   readonly #agent: Agent;
   readonly #totalMs: number;
@@ -86,7 +69,7 @@ export class WayOut {
     return url;
   }
 
-  async get(text: string, { signal, accept, most }: Request): Promise<Fetched> {
+  async get(text: string, { signal, accept, most }: FetchRequest): Promise<Fetched> {
     let url = this.check(text);
     const late = new AbortController();
     const inTime = afterIdling(this.#totalMs, () => late.abort());
@@ -112,6 +95,11 @@ export class WayOut {
     }
   }
 
+  /** True if an operator has opened the place, so that it may be one that nobody outside reaches. */
+  isOpened(url: URL): boolean {
+    return this.#open.has(doorOf(url));
+  }
+
   async close(): Promise<void> {
     await this.#agent.destroy();
   }
@@ -127,48 +115,6 @@ export class WayOut {
     });
   }
 }
-
-/** Takes a body up to its limit. Leaving the loop ends the connection. */
-async function taken(url: URL, response: Response, most: Request["most"]): Promise<Fetched> {
-  const contentType = (response.headers.get("content-type") ?? "").toLowerCase();
-  const refuse = async (why: string): Promise<never> => {
-    await response.body?.cancel();
-    throw new UserError(why);
-  };
-  // Words of the server do not stand in errors: they could be anything.
-  if (!response.ok) return refuse(`${url.host} answered ${response.status}${meaningOf(response.status)}.`);
-  const limit = most(contentType);
-  if (limit === undefined)
-    return refuse(
-      `${url.host} has no page there but ${/^[\w.+/-]{1,80}/.exec(contentType)?.[0] ?? "something else"}: this cannot be shown as text.`,
-    );
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    const room = limit - size;
-    chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
-    size += Math.min(chunk.length, room);
-    if (chunk.length > room) return { url: url.href, contentType, bytes: joined(chunks, size), isTruncated: true };
-  }
-  return { url: url.href, contentType, bytes: joined(chunks, size), isTruncated: false };
-}
-
-const meaningOf = (status: number): string => {
-  if (status === 404 || status === 410) return ": there is no such page";
-  if (status === 401 || status === 403) return ": it does not let us in";
-  return status === 429 ? ": it was asked too often" : "";
-};
-
-/** All chunks in memory of their own, which can be handed to a thread. */
-const joined = (chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> => {
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
-};
 
 /** Words for what the network said; it never names the address that a name stands for. */
 const wordsOf = (error: Error): string => {

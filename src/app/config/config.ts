@@ -109,7 +109,13 @@ const readConfig = (path: string): Promise<string> =>
     );
   });
 
-const secrets = ["model.apiKey", "embeddings.apiKey", "database.url", "web.search.apiKey"] as const;
+const secrets = [
+  "model.apiKey",
+  "embeddings.apiKey",
+  "database.url",
+  "web.search.apiKey",
+  "web.scrapingFish.apiKey",
+] as const;
 /** Values that are shown to nobody. */
 export const isSecret = (path: string): boolean => secrets.some((secret) => secret === path);
 

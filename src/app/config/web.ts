@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type ScrapingFishSettings, scrapingFishUrl } from "../../adapters/web/scraping-fish.ts";
 import { providerNames, providers, type SearchSettings } from "../../adapters/web/search-providers.ts";
 import { section } from "../../base/lib/problems.ts";
 import { OpenDoors } from "../../base/lib/public-address.ts";
@@ -11,6 +12,8 @@ export interface WebSettings {
   /** Places that are reached although they are not public, as `host:port`. */
   readonly allow: readonly string[];
   readonly search: SearchSettings | undefined;
+  /** Service that fetches pages; undefined: this machine does. */
+  readonly scrapingFish: ScrapingFishSettings | undefined;
   /** Version of the app as which YouTube is asked; undefined: it is not asked. */
   readonly youtubeVersion: string | undefined;
 }
@@ -57,6 +60,19 @@ export const webSection = section({
     .array(z.string(door).refine(isDoor, door), `a list of ${door}`)
     .default([])
     .describe("Places that agents may open although they are not public: exactly these hosts and ports."),
+  scrapingFish: section({
+    apiKey: apiKey().describe("Key for the service."),
+    renderJs: z
+      .boolean("true or false")
+      .default(true)
+      .describe(
+        "Pages are loaded in a browser there, so that those can be read which are empty without JavaScript. It costs more.",
+      ),
+  })
+    .optional()
+    .describe(
+      "With it, the service ScrapingFish fetches pages in place of this machine, and is told all addresses: `scrapingFish: { apiKeyFile: fish.key }`. Places in `allow` are asked directly.",
+    ),
   youtube: section({
     clientVersion: z
       .string(version)
@@ -70,10 +86,15 @@ export const webSection = section({
 });
 
 /** Settings as the section means them. */
-export function webSettings({ pages, allow, search, youtube }: z.output<typeof webSection>): WebSettings {
+export function webSettings({ pages, allow, scrapingFish, search, youtube }: z.output<typeof webSection>): WebSettings {
   return {
     hasPages: pages !== "off",
     allow,
+    scrapingFish: scrapingFish && {
+      url: scrapingFishUrl,
+      apiKey: scrapingFish.apiKey,
+      hasBrowser: scrapingFish.renderJs,
+    },
     youtubeVersion: youtube?.clientVersion,
     search: search && {
       provider: search.provider,

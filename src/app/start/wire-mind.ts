@@ -1,5 +1,6 @@
 import type { Database } from "../../adapters/database/connection.ts";
 import { Interpreter } from "../../adapters/sandbox/interpreter.ts";
+import { ScrapingFish } from "../../adapters/web/scraping-fish.ts";
 import { WebSearcher } from "../../adapters/web/search.ts";
 import { WayOut } from "../../adapters/web/way-out.ts";
 import { WebReader } from "../../adapters/web/web-reader.ts";
@@ -71,7 +72,7 @@ interface Setting
 export async function wireMind(setting: Setting) {
   const { live, database, serverName, prefix, metrics, botUserId, clock, log, rights } = setting;
   const config = live.current;
-  const { sandboxFiles, sandboxKeeper, services: computers } = wireSandboxes({ ...setting, config });
+  const { renderer, sandboxFiles, sandboxKeeper, services: computers } = wireSandboxes({ ...setting, config });
   const { sandboxes } = computers;
   const withheld = withheldBy(config);
   const isUsable = ({ name, set }: AnyTool): boolean =>
@@ -101,7 +102,10 @@ export async function wireMind(setting: Setting) {
   const guides = new Guides(shipped, serverName, subAgents);
   const choiceFor: Mind["choiceFor"] = (agent, kind = "think") => modelFor(agent, kind, modelsOf(live.current));
   const { embeddings: settings, bridge, web } = config;
-  const pages = web.hasPages ? new WebReader(new WayOut(web)) : undefined;
+  const wayOut = new WayOut(web);
+  const fetcher = web.scrapingFish ? new ScrapingFish(web.scrapingFish, wayOut) : wayOut;
+  // The service has a browser of its own.
+  const pages = web.hasPages ? new WebReader(fetcher, web.scrapingFish ? undefined : renderer) : undefined;
   const searcher = web.search && new WebSearcher(web.search);
   const videos = web.youtubeVersion === undefined ? undefined : new YouTube(web.youtubeVersion);
   const embeddings = new Embeddings({ settings, instance: bridge.instance, clock, log });
@@ -136,6 +140,7 @@ export async function wireMind(setting: Setting) {
     memory,
     onLogGrown: (...grown) => compactor.consider(...grown),
     operations,
+    pages,
     rooms: setting.rooms,
     schedules,
     todos,

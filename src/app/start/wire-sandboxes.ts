@@ -3,7 +3,7 @@ import { BackupStore } from "../../adapters/sandbox/backup-store.ts";
 import { openHost } from "../../adapters/sandbox/open-host.ts";
 import { Workspace } from "../../adapters/sandbox/workspace.ts";
 import type { Clock } from "../../base/lib/clock.ts";
-import { type AgentName, type Conversation, HOME, type RoomId } from "../../base/lib/ids.ts";
+import { type AgentName, type Conversation, digest, HOME, type RoomId } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
 import type { AgentDirectory } from "../../domain/agents/agent.ts";
 import type { SandboxFiles } from "../../domain/files/sandbox-share.ts";
@@ -12,6 +12,7 @@ import { Browsers } from "../../domain/sandboxes/browsers.ts";
 import { CommandJournal } from "../../domain/sandboxes/command-journal.ts";
 import { DiskWatch } from "../../domain/sandboxes/disk-watch.ts";
 import { HostPorts } from "../../domain/sandboxes/host-ports.ts";
+import { PageRenderer } from "../../domain/sandboxes/page-renderer.ts";
 import type { Tell } from "../../domain/sandboxes/placing.ts";
 import { SandboxCollector } from "../../domain/sandboxes/sandbox-collector.ts";
 import { SandboxKeeper } from "../../domain/sandboxes/sandbox-keeper.ts";
@@ -24,7 +25,10 @@ import { SandboxTable } from "../../domain/tables/sandboxes.ts";
 import type { Config } from "../config/config.ts";
 
 interface Setting {
-  readonly config: Pick<Config, "homeserver" | "sandbox">;
+  readonly config: Pick<Config, "homeserver" | "sandbox"> & {
+    readonly bridge: Pick<Config["bridge"], "instance">;
+    readonly web: Pick<Config["web"], "allow">;
+  };
   readonly database: Database;
   readonly directory: Pick<AgentDirectory, "findRecent">;
   readonly outbox: Pick<Outbox, "add">;
@@ -35,7 +39,7 @@ interface Setting {
 
 /** Ties together the computers of conversations. */
 export function wireSandboxes({ config, database, directory, outbox, onOutbox, clock, log }: Setting) {
-  const { homeserver, sandbox: settings } = config;
+  const { bridge, homeserver, sandbox: settings, web } = config;
   const sandboxTable = new SandboxTable(database);
   const table = new SandboxCommandTable(database);
   const hosts = settings.hosts.map((host) => ({ ...host, host: openHost(host.engine, clock) }));
@@ -67,6 +71,12 @@ export function wireSandboxes({ config, database, directory, outbox, onOutbox, c
   const collector = new SandboxCollector({ ...shared, table: sandboxTable });
   const diskWatch = new DiskWatch({ ...shared, table: sandboxTable, limits: settings.disk, tell });
   const sandboxCommands = new CommandJournal({ sandboxes, table, sandboxTable, clock, log });
+  const id = Buffer.from(digest("pages", of, bridge.instance), "base64url")
+    .toString("hex")
+    .slice(0, 24);
+  const [first] = sandboxes.pool.all;
+  const pages = { settings, name: `clevernet-pages-${id}`, allow: web.allow, clock, log };
+  const renderer = first && new PageRenderer({ ...pages, host: first.host, selfTest: first.selfTest });
   const sandboxFiles = (conversation: Conversation): SandboxFiles => ({
     open: async () => new Workspace(await sandboxes.use(conversation)),
     sources: async () => (await sandboxTable.sources(conversation)).filter((source) => source !== conversation.roomId),
@@ -75,6 +85,7 @@ export function wireSandboxes({ config, database, directory, outbox, onOutbox, c
   const [browsers, hostPorts] = [new Browsers(sandboxes), new HostPorts(sandboxes)];
   const sandboxKeeper = new SandboxKeeper({
     ...shared,
+    renderer,
     collector,
     diskWatch,
     placements,
@@ -84,5 +95,5 @@ export function wireSandboxes({ config, database, directory, outbox, onOutbox, c
     sandboxTable,
   });
   const services = { sandboxes, sandboxCommands, browsers, hostPorts };
-  return { services, sandboxFiles: hosts.length > 0 ? sandboxFiles : undefined, sandboxKeeper };
+  return { services, renderer, sandboxFiles: hosts.length > 0 ? sandboxFiles : undefined, sandboxKeeper };
 }

@@ -28,3 +28,6 @@ export const secret = (bytes = 32): string => randomBytes(bytes).toString("hex")
 /** A short deterministic name for a list of parts: the same parts give the same text, other parts another. */
 export const digest = (...parts: (string | number)[]): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
+
+/** Digest of a file's content. */
+export const bytesDigest = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("base64url");

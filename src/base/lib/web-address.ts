@@ -10,6 +10,19 @@ export const addressForm = (text: string): string | undefined => {
   return url.href;
 };
 
+/** True if a text that could be a path is meant as an address. */
+export const isWebAddress = (text: string): boolean => /^\s*https?:\/\//i.test(text);
+
+/** Beginning of the sources of knowledge from a page, before their numbers; undefined for what is no address. */
+export const pageSourcePrefix = (address: string): string | undefined => {
+  const form = addressForm(address);
+  if (form === undefined) return undefined;
+  const { origin } = new URL(form);
+  // No address begins with the whole of another and its bracket.
+  const rest = form.slice(origin.length).replaceAll("[", "%5B").replaceAll("]", "%5D");
+  return `web:${origin}${rest}[`;
+};
+
 /**
  * The addresses that stand in a text, word for word, each once and in the one form. Where the end of one is not certain,
  * as with `(see https://a.example/b)`, all that it may be are given.

@@ -27,6 +27,8 @@ export interface Outcome {
   readonly sources: readonly RoomId[];
   /** Untrusted texts that what is said was made from. */
   readonly taint: readonly string[];
+  /** Images that the caller sees beside it. */
+  readonly images?: readonly { readonly label: string; readonly bytes: Buffer }[] | undefined;
 }
 
 /** State of a window that its reader can change. */

@@ -23,6 +23,8 @@ interface Snapshot {
   readonly attributes?: Readonly<Record<string, string>>;
   /** Addresses of the web that stand in it, as `addressesIn` gives them. */
   readonly addresses?: readonly string[];
+  /** Images that the caller sees beside the window. */
+  readonly images?: Outcome["images"];
 }
 
 /** Finds passages of what the agent knows, behind the walls of the conversation. */
@@ -66,6 +68,8 @@ const pinnedMax = 10;
 /** Answers that stand above a window. */
 const queriesMax = 3;
 
+const changeText = (isSame: boolean): string => `The page ${isSame ? "is as it was" : "has changed"}.`;
+
 /** The desk of a conversation, as one operation sees it. */
 export class WindowDesk {
   readonly #desks: Desks;
@@ -84,7 +88,9 @@ export class WindowDesk {
   async open(target: WindowTarget): Promise<Outcome & { readonly windowId: string }> {
     const { agent, key } = this.#origin;
     const args = target.arguments ?? "";
+    const before = target.srcType === "page" ? await this.#contentOf(target.src, args) : undefined;
     const read = await this.#read(target.srcType, target.src, args);
+    const { addresses: _, images, ...drafted } = read ?? {};
     const windowId = await this.#desks.table.open(this.#seat, {
       arguments: args,
       contentType: "text/plain",
@@ -92,7 +98,7 @@ export class WindowDesk {
       sources: [],
       taint: [],
       ...target,
-      ...read,
+      ...drafted,
       title: target.title ?? read?.title,
       attributes: { ...target.attributes, ...read?.attributes },
       height: agent.settings.windowLines,
@@ -100,7 +106,9 @@ export class WindowDesk {
       key,
     });
     const { row, material } = await this.#find(windowId);
-    return { ...this.#outcome(row, material, "open"), windowId };
+    const outcome = this.#outcome(row, material, "open");
+    const said = before === undefined ? outcome.said : `${outcome.said} ${changeText(before === row.content)}`;
+    return { ...outcome, said, windowId, images };
   }
 
   async act(windowId: string, action: WindowAction, argument: string): Promise<Outcome> {
@@ -117,6 +125,7 @@ export class WindowDesk {
       throw new UserError(`${pinnedMax} windows are pinned already: unpin one first.`);
     const { bottom } = excerptOf(row, material.content, agent.settings.windowChars);
     const before = { ...row, top: row.top ?? 1 };
+    const refreshed = action === "refresh" ? await this.#refresh(row) : undefined;
     const changes: WindowChanges = {
       ...row,
       ...pose(before, { action, argument }, { lines: material.content.lines, bottom }),
@@ -124,7 +133,7 @@ export class WindowDesk {
       ...(action === "query" && {
         queries: await this.#ask(row, await this.#desks.whole(agent, row, files), argument),
       }),
-      ...(action === "refresh" && (await this.#refresh(row))),
+      ...refreshed?.changes,
     };
     await this.#desks.table.change(this.#seat, row.id, changes, key);
     const now = { ...row, ...changes };
@@ -132,12 +141,19 @@ export class WindowDesk {
       action === "refresh" ? (await this.#find(windowId)).material : await this.#desks.material(agent, now, files);
     const outcome = this.#outcome(now, shown, action);
     if (action !== "refresh" || row.srcType !== "page") return outcome;
-    const isSame = now.content === row.content;
-    return { ...outcome, said: `${outcome.said} The page ${isSame ? "is as it was" : "has changed"}.` };
+    const said = `${outcome.said} ${changeText(now.content === row.content)}`;
+    return { ...outcome, said, images: refreshed?.images };
   }
 
   get #seat() {
     return seatOf(this.#origin.agent, this.#origin.roomId);
+  }
+
+  /** Content of the page that is open already; undefined where it is not. */
+  async #contentOf(src: string, args: string): Promise<string | undefined> {
+    const { windows } = await this.#desks.table.desk(this.#seat);
+    const row = windows.find((one) => one.srcType === "page" && one.src === src && one.arguments === args);
+    return row?.isOpen ? (row.content ?? undefined) : undefined;
   }
 
   async #find(
@@ -162,11 +178,14 @@ export class WindowDesk {
     return [...others, { query: question, answer, version }].slice(-queriesMax);
   }
 
-  async #refresh(row: WindowRow): Promise<Partial<WindowChanges> | undefined> {
+  async #refresh(row: WindowRow) {
     const read = await this.#read(row.srcType, row.src, row.arguments);
     if (!read) return undefined;
-    const { content, sources, taint, title = null, attributes } = read;
-    return { content, sources, taint, queries: [], title, attributes: { ...row.attributes, ...attributes } };
+    const { content, sources, taint, title = null, attributes, images } = read;
+    return {
+      changes: { content, sources, taint, queries: [], title, attributes: { ...row.attributes, ...attributes } },
+      images,
+    };
   }
 
   async #read(srcType: WindowRow["srcType"], src: string, args: string): Promise<Snapshot | undefined> {

@@ -9,6 +9,7 @@ import type { Backups } from "./backups.ts";
 import type { CommandJournal } from "./command-journal.ts";
 import type { DiskWatch } from "./disk-watch.ts";
 import type { HostPorts } from "./host-ports.ts";
+import type { PageRenderer } from "./page-renderer.ts";
 import type { SandboxCollector } from "./sandbox-collector.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
@@ -19,6 +20,8 @@ const backupSeconds = 240;
 
 interface SandboxKeeperParts {
   readonly sandboxes: Sandboxes;
+  /** Ends with the others. */
+  readonly renderer?: Pick<PageRenderer, "clear" | "close"> | undefined;
   readonly collector: SandboxCollector;
   readonly diskWatch: DiskWatch;
   readonly backups: Backups | undefined;
@@ -59,8 +62,9 @@ export class SandboxKeeper {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#rounds.stop(), this.#parts.diskWatch.stop()]);
-    await this.#parts.sandboxes.close();
+    const { diskWatch, renderer, sandboxes } = this.#parts;
+    await Promise.all([this.#rounds.stop(), diskWatch.stop()]);
+    await Promise.all([sandboxes.close(), renderer?.close()]);
   }
 
   async round(): Promise<void> {
@@ -107,7 +111,8 @@ export class SandboxKeeper {
   }
 
   async #collect(): Promise<void> {
-    const { collector } = this.#parts;
+    const { collector, renderer } = this.#parts;
+    await renderer?.clear();
     await collector.removeAbandoned();
     const orphans = await collector.findOrphans();
     const keyOf = ({ at, name }: (typeof orphans)[number]) => `${at.name} ${name}`;

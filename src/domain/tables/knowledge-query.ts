@@ -45,7 +45,7 @@ export interface Passage {
   readonly at: Date;
 }
 
-/** Sources that begin alike: all entries of one file, one text of a person. */
+/** Sources that begin alike: all entries of one file or page, one text of a person. */
 export interface SourceGroup {
   readonly prefix: string;
   readonly entries: number;
@@ -88,7 +88,7 @@ export const listSources = async (database: Database, who: KnowledgeReader): Pro
           else 'current' end as state,
         max(created_at) as at, jsonb_agg(distinct sources) as sources, jsonb_agg(distinct taint) as taint
       from open cross join lateral (
-        select case when path is not null then regexp_replace(source, '\\[[0-9]+\\]$', '')
+        select case when path is not null or starts_with(source, 'web:') then regexp_replace(source, '\\[[0-9]+\\]$', '')
           when title = '' then 'user' else source end as prefix) p
       group by prefix order by prefix`,
   );

@@ -29,7 +29,7 @@ export interface KnowledgeOrigin extends Keeping {
 
 /** Text that an agent keeps. */
 export interface KnowledgeEntry {
-  /** `fileChunk:{path}[{index}]`, `fileSummary:{path}` or `user:{title}`; an agent has one entry of each. */
+  /** `fileChunk:{path}[{index}]`, `fileSummary:{path}`, `web:{address}[{index}]` or `user:{title}`; an agent has one entry of each. */
   readonly source: string;
   readonly text: string;
   /** Lines of the file in which it stands. */

@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { HOME } from "../../base/lib/ids.ts";
 import { type PageArguments, webTaint } from "../../domain/desk/page-source.ts";
+import { postPicture } from "../../engine/operations/post-picture.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
 export const tool = defineTool({
@@ -8,8 +10,8 @@ export const tool = defineTool({
   command: "browse",
   examples: ["https://example.org/"],
   topic: "web",
-  description: "Opens a page of the web, a feed or a PDF in a window.",
-  help: "Opens a page of the web, a feed or a PDF as text, in a window on the agent's desk.",
+  description: "Opens a page of the web, a feed or a PDF in a window; shows you an image.",
+  help: "Opens a page of the web, a feed or a PDF as text, in a window on the agent's desk; an image is shown to the agent.",
   wording: "Open {url}",
   kind: "read",
   runsBeside: false,
@@ -23,13 +25,28 @@ export const tool = defineTool({
       .enum(["markdown", "html"])
       .default("markdown")
       .meta({ description: "html: its source", help: "markdown: the text; html: the source of the page" }),
+    screenshot: z
+      .boolean()
+      .meta({ description: "Shows it to you, too", help: "A picture of the page as well, as a browser shows it" })
+      .optional(),
   }),
-  async run({ url, mode }, { by, windows }) {
-    const { said, shown } = await windows.open({
+  async run({ url, mode, screenshot }, context) {
+    const { by, roomId, windows } = context;
+    const {
+      images = [],
+      said,
+      shown,
+    } = await windows.open({
       srcType: "page",
       src: url,
-      arguments: JSON.stringify({ mode } satisfies PageArguments),
+      arguments: JSON.stringify({ mode, ...(screenshot && { screenshot }) } satisfies PageArguments),
     });
-    return { result: by === "person" && shown ? shown : said, taint: [webTaint(url)] };
+    const [picture] = screenshot && by === "person" && roomId !== HOME ? images : [];
+    return {
+      result: by === "person" && shown ? shown : said,
+      taint: [webTaint(url)],
+      images,
+      ...(picture && (await postPicture(picture.bytes, url, context))),
+    };
   },
 });

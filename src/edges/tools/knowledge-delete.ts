@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isWebAddress, pageSourcePrefix } from "../../base/lib/web-address.ts";
 import { folderHere, fromShare } from "../../domain/files/path.ts";
 import type { SourceChoice } from "../../domain/tables/knowledge-query.ts";
 import { entriesText, readerFor } from "../../engine/operations/knowing.ts";
@@ -18,7 +19,7 @@ export const tool = defineTool({
   input: z.object({
     sourcePrefix: z.string().trim().min(1).meta({
       description: "Beginning of the sources, such as fileChunk:rooms:/!a:b/plan.md, or a path",
-      help: "The source, or its beginning, as `knowledge sources` shows it; or the path of a file",
+      help: "The source, or its beginning, as `knowledge sources` shows it; or the path of a file, or the address of a page",
     }),
   }),
   async run({ sourcePrefix }, context) {
@@ -29,9 +30,11 @@ export const tool = defineTool({
   },
 });
 
-/** Sources that begin with the text; and where it is a path, those of the file or folder. */
+/** Sources that begin with the text; where it is an address, those of the page, and where a path, of the file or folder. */
 function choose(text: string, { agent, roomId }: ToolContext): SourceChoice {
-  if (/^(?:user|file\w+)(?::|$)/.test(text)) return { prefixes: [text] };
+  if (/^(?:user|web|file\w+)(?::|$)/.test(text)) return { prefixes: [text] };
+  const page = isWebAddress(text) ? pageSourcePrefix(text) : undefined;
+  if (page !== undefined) return { prefixes: [page] };
   const path = fromShare(text, folderHere(agent.name, roomId)).replace(/\/+$/, "");
   return {
     prefixes: [text, `fileChunk:${path}[`, `fileChunk:${path}/`, `fileSummary:${path}/`],

@@ -1,12 +1,10 @@
 import { z } from "zod";
-import { readImage, thumbnail } from "../../adapters/images/image.ts";
-import { fileContent } from "../../adapters/matrix/file-content.ts";
 import { UserError } from "../../base/lib/errors.ts";
 import { HOME } from "../../base/lib/ids.ts";
 import type { Browsers } from "../../domain/sandboxes/browsers.ts";
 import { sandboxTaint } from "../../domain/sandboxes/taint.ts";
-import { roomToSpeakIn, threadToSpeakIn } from "../../domain/speech/speaking.ts";
-import { defineTool, type ToolContext } from "../../engine/operations/tool.ts";
+import { postPicture } from "../../engine/operations/post-picture.ts";
+import { defineTool } from "../../engine/operations/tool.ts";
 
 type Picture = Awaited<ReturnType<Browsers["shoot"]>>;
 
@@ -66,7 +64,7 @@ export const tool = defineTool({
       sources,
       taint: [sandboxTaint],
       images: [{ label: `screenshot of ${url}`, bytes: picture.image }],
-      ...(roomId !== HOME && (await post(picture, context))),
+      ...(roomId !== HOME && (await postPicture(picture.image, picture.address, context))),
     };
   },
 });
@@ -86,28 +84,6 @@ function addressOf(text: string): string {
 }
 
 const isOwn = (text: string): boolean => ownHosts.test(URL.parse(text)?.hostname ?? "");
-
-/** The picture as a message of the agent's, sent if and only if the operation is done. */
-async function post(picture: Picture, context: ToolContext) {
-  const { agent, key, uploads } = context;
-  const roomId = await roomToSpeakIn(undefined, context);
-  const image = await readImage(picture.image);
-  const small = image && (await thumbnail(image));
-  const name = `${(URL.parse(picture.address)?.host ?? "page").replace(/[^a-z0-9.-]+/gi, "-")}.png`;
-  await uploads.keep(key, [
-    { part: "file", name, contentType: "image/png", content: picture.image },
-    ...(small ? [{ part: "thumbnail" as const, name, contentType: small.contentType, content: small.bytes }] : []),
-  ]);
-  const content = fileContent({
-    file: { name, contentType: "image/png", bytes: picture.image.length },
-    image,
-    thumbnail: small,
-    caption: undefined,
-    thread: threadToSpeakIn(undefined, roomId, context),
-    key,
-  });
-  return { outbox: [{ key, roomId, sender: agent.userId, kind: "media" as const, content }], speaksIn: roomId };
-}
 
 /** Tells what came besides the picture, in lines. */
 function describe({ address, isCut, more, notices, status, title }: Picture): string {

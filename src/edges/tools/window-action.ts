@@ -29,7 +29,7 @@ export const tool = defineTool({
   }),
   positional: ["argument"],
   async run({ windowId, action, argument = "" }, { by, windows }) {
-    const { said, shown, sources, taint } = await windows.act(windowId, action, argument);
-    return { result: by === "person" && shown ? shown : said, sources, taint };
+    const { images = [], said, shown, sources, taint } = await windows.act(windowId, action, argument);
+    return { result: by === "person" && shown ? shown : said, sources, taint, images };
   },
 });

@@ -6,6 +6,7 @@ import type { Element } from "../../base/lmml/element.ts";
 import type { Agent, AgentDirectory } from "../../domain/agents/agent.ts";
 import type { ToolSet } from "../../domain/agents/settings.ts";
 import type { Submodel } from "../../domain/budget/submodel.ts";
+import type { WebPages } from "../../domain/desk/page-source.ts";
 import type { WindowDesk } from "../../domain/desk/windows.ts";
 import type { FileSystem } from "../../domain/files/file-system.ts";
 import type { KnowledgeBase } from "../../domain/memory/knowledge-base.ts";
@@ -48,6 +49,8 @@ export interface SharedServices {
     bytes: number,
   ) => void;
   readonly operations: Pick<Operations, "shown">;
+  /** undefined: pages of the web cannot be opened. */
+  readonly pages: WebPages | undefined;
   readonly rooms: Rooms;
   readonly sandboxCommands: Pick<CommandJournal, "run">;
   readonly sandboxes: SandboxProvider & Pick<Sandboxes, "reset" | "settings">;

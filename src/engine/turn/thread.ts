@@ -21,8 +21,8 @@ export class Thread extends Exchange {
   /** See `Sight`. */
   #changes = 0;
   #told = new Told();
-  /** Labels of the images that were shown. */
-  #images = new Set<string>();
+  /** Images that were shown. Two may have the same label: the page was looked at again. */
+  #images = new Set<ShownImage>();
 
   constructor(settings: AgentSettings) {
     super(settings.approxContextCharsMax);
@@ -39,17 +39,17 @@ export class Thread extends Exchange {
     const isSame = this.#audience === audience && this.#changes === sight.changes;
     if (this.#settings.layout === "cacheable" && isSame && !isClosed && !sight.wasEmptied) {
       const update = updateOf(sight.world, this.#told);
-      const fresh = images.filter(({ label }) => !this.#images.has(label));
+      const fresh = images.filter((image) => !this.#images.has(image));
       const told = { role: "user", content: update?.text ?? "", images: fresh } as const;
       const prompt = this.goOn(update || fresh.length > 0 ? told : undefined, update?.eventIds);
-      for (const { label } of prompt ? fresh : []) this.#images.add(label);
+      for (const image of prompt ? fresh : []) this.#images.add(image);
       if (prompt) return prompt;
     }
     const { system, user, borders, eventIds, waiting } = layout(sight.world, this.#settings.layout);
     this.#told = new Told();
     this.#told.take(sight.world);
     for (const eventId of waiting) this.#told.events.delete(eventId);
-    this.#images = new Set(images.map(({ label }) => label));
+    this.#images = new Set(images);
     this.#open = new Set(sight.world.rooms.filter((room) => !room.isClosed).map((room) => room.roomId));
     this.#audience = audience;
     this.#changes = sight.changes;

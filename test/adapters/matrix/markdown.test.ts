@@ -116,6 +116,7 @@ describe("Markdown", () => {
 });
 
 describe("message content", () => {
+  const noPreviews = { "m.url_previews": [], "com.beeper.linkpreviews": [] };
   const thread = { root: "$root" as EventId, latest: "$newest" as EventId };
   const replyTo = "$a" as EventId;
 
@@ -124,6 +125,7 @@ describe("message content", () => {
       msgtype: "m.text",
       body: "hello @mia:x.org",
       "m.mentions": {},
+      ...noPreviews,
       "org.clevernet.key": "k",
     });
   });
@@ -136,6 +138,7 @@ describe("message content", () => {
       format: "org.matrix.custom.html",
       formatted_body: "<strong>hi</strong> @mia:x.org",
       "m.mentions": { user_ids: ["@mia:x.org"] },
+      ...noPreviews,
       "org.clevernet.key": "k",
     });
   });

@@ -19,7 +19,7 @@ describeSandbox("the proxy of a sandbox", () => {
     if (request.url === "/large") response.end(Buffer.alloc(2_000_000, 97));
     else request.pipe(response.writeHead(200, { "x-far": "yes" }));
   });
-  const echo = createTcpServer((socket) => socket.pipe(socket));
+  const echo = createTcpServer((socket) => socket.on("error", () => {}).pipe(socket));
   const portOf = (server: { address(): unknown }): number => (server.address() as AddressInfo).port;
   let proxy: SandboxProxy;
 

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => web.stop());
 
 const read = (path: string, form: PageForm = "markdown", signal = AbortSignal.timeout(100_000)) =>
-  web.reader.read(web.url(path), form, signal);
+  web.reader.read(web.url(path), { form }, signal);
 
 const readBody = (body: string | Buffer, type = "text/html", form: PageForm = "markdown") => {
   web.pages.set("/it", { body, type });
@@ -57,6 +57,17 @@ describe("a page", () => {
     ["that nobody knows, so that it is UTF-8", "text/html; charset=klingon", Buffer.from("Привет")],
   ])("is read in the charset %s", async (_, type, body) => {
     expect((await readBody(body, type)).text).toBe("Привет");
+  });
+
+  it("that is empty without its scripts says so where there is no browser", async () => {
+    const page = await readBody("<title>App</title><div id=root></div><script src=/app.js></script>");
+    expect(page.problem).toContain("There is no browser here");
+    expect(await readBody(`<title>App</title><script>1</script><article>${prose}</article>`)).not.toHaveProperty(
+      "problem",
+    );
+    await expect(
+      web.reader.read(web.url("/it"), { form: "markdown", needsPicture: true }, AbortSignal.timeout(100_000)),
+    ).rejects.toThrow("There is no browser here");
   });
 
   it("in other writing, from right to left, too, keeps its words", async () => {
@@ -108,8 +119,18 @@ describe("something else than a page", () => {
   });
 
   it("is refused where it is no text", async () => {
-    await expect(readBody(Buffer.alloc(10), "image/png")).rejects.toThrow("no page there but image/png");
+    await expect(readBody(Buffer.alloc(10), "video/mp4")).rejects.toThrow("no page there but video/mp4");
+    await expect(readBody("<svg/>", "image/svg+xml")).rejects.toThrow("no page there but image/svg+xml");
     await expect(readBody(Buffer.from([1, 0, 2]), "")).rejects.toThrow("is no text");
+  });
+});
+
+describe("an image", () => {
+  it("is given as it came, up to a size", async () => {
+    const bytes = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
+    const image = await readBody(bytes, "image/png");
+    expect(image).toMatchObject({ contentType: "image/png", text: "", picture: new Uint8Array(bytes) });
+    await expect(readBody(Buffer.alloc(10_000_001), "image/jpeg")).rejects.toThrow("has more than 10 MB");
   });
 });
 

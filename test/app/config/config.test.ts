@@ -88,7 +88,7 @@ describe("configuration", () => {
       limits: { requester: 60, room: 120 },
       budgets: {},
       prices: {},
-      web: { hasPages: true, allow: [], search: undefined, youtubeVersion: undefined },
+      web: { hasPages: true, allow: [], scrapingFish: undefined, search: undefined, youtubeVersion: undefined },
       warnings: [],
     });
   });
@@ -296,11 +296,29 @@ prices: { some/model: { prompt: 3 } }
         hasPages: false,
         allow: ["wiki.lan:80"],
         youtubeVersion: undefined,
+        scrapingFish: undefined,
         search: { provider: "searxng", url: "http://127.0.0.1:8888", apiKey: undefined, engineId: undefined },
       });
     });
 
+    it("is fetched by a service, in a browser unless that is turned off, with a key from a file", async () => {
+      await writeFile(join(dir, "fish.key"), "the-key\n");
+      const url = "https://scraping.narf.ai/api/v1/";
+      for (const [renderJs, hasBrowser] of [
+        ["", true],
+        [", renderJs: false", false],
+      ] as const)
+        expect((await load(withWeb(`{ scrapingFish: { apiKeyFile: fish.key${renderJs} } }`))).web.scrapingFish).toEqual(
+          {
+            url,
+            apiKey: "the-key",
+            hasBrowser,
+          },
+        );
+    });
+
     it.each([
+      ["{ scrapingFish: {} }", "web.scrapingFish.apiKey: missing, expected a key"],
       ["{ search: {} }", "web.search.url: missing, expected the address of your SearXNG"],
       ["{ search: { provider: tavily } }", "web.search.apiKey: missing, expected a key of tavily, or apiKeyFile: PATH"],
       ["{ search: { provider: google, apiKey: k } }", "web.search.engineId: missing, expected the id of"],

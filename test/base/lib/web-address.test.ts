@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { addressesIn, addressForm, isWrittenIn } from "../../../src/base/lib/web-address.ts";
+import { addressesIn, addressForm, isWrittenIn, pageSourcePrefix } from "../../../src/base/lib/web-address.ts";
 
 describe("addresses in a text", () => {
   it.each([
@@ -36,6 +36,15 @@ describe("an address", () => {
   it("has one form", () => {
     expect(addressForm("HTTPS://A.Example:443/b?c#d")).toBe("https://a.example/b?c");
     for (const none of ["a.example", "javascript:1", "https://", ""]) expect(addressForm(none)).toBeUndefined();
+  });
+
+  it("is the beginning of the sources of its knowledge, and of no other page's", () => {
+    const prefix = pageSourcePrefix("HTTPS://A.example/b#part") ?? "";
+    expect(prefix).toBe("web:https://a.example/b[");
+    for (const other of ["https://a.example/b[1]", "https://a.example/b/", "https://a.example/b?c", "http://[::1]/"])
+      expect(pageSourcePrefix(other)?.startsWith(prefix)).toBe(false);
+    expect(pageSourcePrefix("http://[2001:db8::1]/a[b]")).toBe("web:http://[2001:db8::1]/a%5Bb%5D[");
+    expect(pageSourcePrefix("agents:/a")).toBeUndefined();
   });
 
   it.each([

@@ -208,6 +208,7 @@ describe("the outcome", () => {
           "body": "* **Delete \`notes.md\`?** (operation 17)
 
       ❌ Denied by @ann:test: \`not *this* one\`.",
+          "com.beeper.linkpreviews": [],
           "format": "org.matrix.custom.html",
           "formatted_body": "<p><strong>Delete <code>notes.md</code>?</strong> (operation 17)</p>
       <p>❌ Denied by @ann:test: <code>not *this* one</code>.</p>",
@@ -216,16 +217,19 @@ describe("the outcome", () => {
             "body": "**Delete \`notes.md\`?** (operation 17)
 
       ❌ Denied by @ann:test: \`not *this* one\`.",
+            "com.beeper.linkpreviews": [],
             "format": "org.matrix.custom.html",
             "formatted_body": "<p><strong>Delete <code>notes.md</code>?</strong> (operation 17)</p>
       <p>❌ Denied by @ann:test: <code>not *this* one</code>.</p>",
             "m.mentions": {},
+            "m.url_previews": [],
             "msgtype": "m.notice",
             "org.clevernet.key": "card",
           },
           "m.relates_to": {
             "rel_type": "m.replace",
           },
+          "m.url_previews": [],
           "msgtype": "m.notice",
           "org.clevernet.key": "E6_ZAt1fdaPSAkN1bJZKbN6Xhi-PgMD2cjnQVEb7Zck",
         },

@@ -76,7 +76,10 @@ const reach: Readonly<Record<string, readonly (readonly [OperationKind, Record<s
   FS_Move: [["update", { glob: "rooms:/HERE/a", target: "rooms:/HERE/b" }, true]],
   FS_Delete: [["delete", { path: "rooms:/HERE/a" }, true]],
   // Knowledge kept of a file names the file.
-  FS_Index: [["read", { path: "rooms:/HERE/a" }, false]],
+  FS_Index: [
+    ["read", { path: "rooms:/HERE/a" }, false],
+    ["read", { path: "https://example.org/?made=up" }, true],
+  ],
   FS_Summary: [
     ["read", { path: "rooms:/HERE/a" }, false],
     ["create", { path: "rooms:/HERE/a", keep: true }, false],
