@@ -14,7 +14,7 @@ interface Stray {
 
 /** Condition on a row of sandboxes: its files may have changed since they were backed up. */
 const isUnsaved = (sql: Sql) => sql`not is_bare
-  and (backed_up_at is null or backed_up_at < greatest(used_at, coalesce(busy_at, used_at)))`;
+  and (backed_up_at is null or backed_up_at <= greatest(used_at, coalesce(busy_at, used_at)))`;
 
 /** Hosts on which sandboxes are, and what they leave behind there; backups from which they are made anew elsewhere. */
 export class SandboxPlacements {
