@@ -84,7 +84,7 @@ export class SandboxTable {
     await this.#database.run(
       (sql) => sql`
         insert into sandboxes (agent, room_id, name, host) values (${agent}, ${roomId}, ${name}, ${host})
-        on conflict (agent, room_id) do nothing`,
+        on conflict do nothing`,
     );
   }
 
