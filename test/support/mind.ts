@@ -19,6 +19,7 @@ import { type WebSearch, webSearchSource } from "../../src/domain/desk/web-searc
 import { KnowledgeBase } from "../../src/domain/memory/knowledge-base.ts";
 import { MemoryRecall } from "../../src/domain/memory/recall.ts";
 import { Schedules } from "../../src/domain/plans/schedules.ts";
+import { Servers } from "../../src/domain/servers/servers.ts";
 import type { Rights } from "../../src/domain/rights/rights.ts";
 import { Budgets } from "../../src/domain/tables/budgets.ts";
 import { Chains } from "../../src/domain/tables/chains.ts";
@@ -30,12 +31,14 @@ import { Operations } from "../../src/domain/tables/operations.ts";
 import { Renders } from "../../src/domain/tables/renders.ts";
 import { Rooms } from "../../src/domain/tables/rooms.ts";
 import { ScheduleTable } from "../../src/domain/tables/schedules.ts";
+import { ServerTools } from "../../src/domain/tables/server-tools.ts";
 import { Todos } from "../../src/domain/tables/todos.ts";
 import { Turns } from "../../src/domain/tables/turns.ts";
 import { Uploads } from "../../src/domain/tables/uploads.ts";
 import { WebAddresses } from "../../src/domain/tables/web-addresses.ts";
 import { sensor as mailbox } from "../../src/edges/sensors/mailbox.ts";
 import { SubAgents } from "../../src/engine/operations/sub-agents.ts";
+import { ServerToolSource } from "../../src/engine/operations/server-tool.ts";
 import type { AnyTool } from "../../src/engine/operations/tool.ts";
 import { Toolbox } from "../../src/engine/operations/toolbox.ts";
 import { Guides } from "../../src/engine/sight/guides.ts";
@@ -61,7 +64,21 @@ export interface MindOptions {
   readonly pages?: WebPages;
   readonly searcher?: WebSearch;
   readonly videos?: Videos;
+  readonly servers?: Servers;
 }
+
+/** Servers of tools, of which there are none. */
+const noServers = (database: Database): Servers =>
+  new Servers({
+    settings: [],
+    exchange: fetch,
+    table: new ServerTools(database),
+    clock: systemClock,
+    log: silentLog,
+    tellOthers: () => {},
+    onCalled: () => {},
+    onLooked: () => {},
+  });
 
 /** The services of computers, of which there are none. */
 function noComputers(database: Database) {
@@ -81,7 +98,9 @@ export function mindOf(database: Database, options: MindOptions): Mind {
   const chat = createChatModel({ baseUrl: options.modelUrl, apiKey: "", clock, log });
   const model = new MeteredModel({ model: chat, book, clock, log });
   const files = shares(database);
-  const toolbox = new Toolbox(options.tools);
+  const servers = options.servers ?? noServers(database);
+  const isUsable = ({ name, set }: AnyTool) => set !== "mcp" || servers.isOffered(name);
+  const toolbox = new Toolbox(options.tools, isUsable, new ServerToolSource(servers));
   const subAgents = new SubAgents(options.shipped ?? new Map(), toolbox, files.stores.system);
   const desks = new Desks(database, files);
   const choiceFor: Mind["choiceFor"] = (agent, kind = "think") => modelFor(agent, kind, { name: "m", models: {} });
@@ -123,6 +142,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
       rooms,
       ...noComputers(database),
       schedules,
+      servers,
       todos,
       uploads: new Uploads(database),
     },

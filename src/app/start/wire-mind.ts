@@ -1,4 +1,5 @@
 import type { Database } from "../../adapters/database/connection.ts";
+import type { Notifier } from "../../adapters/database/notify.ts";
 import { Interpreter } from "../../adapters/sandbox/interpreter.ts";
 import { WebSearcher } from "../../adapters/web/search.ts";
 import { WayOut } from "../../adapters/web/way-out.ts";
@@ -34,6 +35,7 @@ import { Todos } from "../../domain/tables/todos.ts";
 import { Uploads } from "../../domain/tables/uploads.ts";
 import { WebAddresses } from "../../domain/tables/web-addresses.ts";
 import type { Sensor } from "../../engine/operations/sensor.ts";
+import { ServerToolSource } from "../../engine/operations/server-tool.ts";
 import { SubAgents } from "../../engine/operations/sub-agents.ts";
 import type { AnyTool, SharedServices } from "../../engine/operations/tool.ts";
 import { Toolbox } from "../../engine/operations/toolbox.ts";
@@ -51,11 +53,13 @@ import { describeRefusedOption, liveModel } from "./live-model.ts";
 import { loadAll } from "./load.ts";
 import type { createMetrics } from "./metrics.ts";
 import { wireSandboxes } from "./wire-sandboxes.ts";
+import { wireServers } from "./wire-servers.ts";
 
 interface Setting
   extends Pick<Mind, "botUserId" | "clock" | "log" | "onOutbox" | "onWoken" | "rights" | "tellOperators"> {
   readonly live: LiveConfig;
   readonly database: Database;
+  readonly notifier: Notifier;
   readonly serverName: string;
   /** Before the words of a command. */
   readonly prefix: string;
@@ -72,9 +76,11 @@ export async function wireMind(setting: Setting) {
   const { sandboxFiles, sandboxKeeper, services: computers } = wireSandboxes({ ...setting, config });
   const { sandboxes } = computers;
   const withheld = withheldBy(config);
+  const servers = wireServers({ ...setting, config });
   const isUsable = ({ name, set }: AnyTool): boolean =>
-    !withheld.includes(name) && (set !== "sandbox" || sandboxes.isOffered);
-  const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"), isUsable);
+    set === "mcp" ? servers.isOffered(name) : !withheld.includes(name) && (set !== "sandbox" || sandboxes.isOffered);
+  const source = new ServerToolSource(servers);
+  const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"), isUsable, source);
   const todos = new Todos(database);
   const shipped = await loadShipped();
   const files = openShares(database, {
@@ -136,11 +142,13 @@ export async function wireMind(setting: Setting) {
     operations,
     rooms: setting.rooms,
     schedules,
+    servers,
     todos,
     uploads: new Uploads(database),
   };
   return {
     computers,
+    servers,
     sandboxKeeper,
     embeddings,
     forTools,

@@ -17,6 +17,7 @@ import type { CommandJournal } from "../../domain/sandboxes/command-journal.ts";
 import type { HostPorts } from "../../domain/sandboxes/host-ports.ts";
 import type { SandboxProvider } from "../../domain/sandboxes/sandbox.ts";
 import type { Sandboxes } from "../../domain/sandboxes/sandboxes.ts";
+import type { Servers } from "../../domain/servers/servers.ts";
 import type { WakeDraft } from "../../domain/tables/effects.ts";
 import type { Events } from "../../domain/tables/events.ts";
 import type { Memory } from "../../domain/tables/interactions.ts";
@@ -52,6 +53,7 @@ export interface SharedServices {
   readonly sandboxCommands: Pick<CommandJournal, "run">;
   readonly sandboxes: SandboxProvider & Pick<Sandboxes, "reset" | "settings">;
   readonly schedules: Pick<Schedules, "find" | "add" | "list" | "remove">;
+  readonly servers: Pick<Servers, "call">;
   readonly todos: Todos;
   /** Files that rows of the outbox of kind `media` carry, under the row's key. */
   readonly uploads: Pick<Uploads, "keep">;
@@ -141,7 +143,8 @@ export interface ToolOutcome {
  */
 export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly name: string;
-  readonly set: ToolSet;
+  /** `mcp`: it is a tool of a server, which an agent has by its settings. */
+  readonly set: ToolSet | "mcp";
   /** Left out for agents that have this set: a tool of it does the same. */
   readonly isSpareFor?: ToolSet;
   /** The command's words without its prefix, one or two; positional arguments in the order of the input, the last takes the rest. */
@@ -217,6 +220,10 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly isImmediate?: boolean;
   /** Input, with a description of every field for the model and for people. */
   readonly input: z.ZodObject<Shape>;
+  /** JSON Schema of the input as models are told it, where somebody else has written it. */
+  readonly schema?: Readonly<Record<string, unknown>>;
+  /** Name of the definition, where another may take its place. */
+  readonly revision?: string;
   /** Runs the call. Throws a `UserError` for a mistake that the caller can mend. */
   readonly run: (
     input: z.output<z.ZodObject<Shape>>,

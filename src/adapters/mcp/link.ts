@@ -1,0 +1,178 @@
+import type { Client } from "@modelcontextprotocol/client";
+import { callAfter } from "../../base/lib/clock.ts";
+import type { Limits } from "../../base/lib/outside.ts";
+import type { ListedTool } from "./definition.ts";
+import { serverFailureOf, type ServerFailure } from "./failure.ts";
+
+/** Part of a result, as it came. */
+export type ResultPart = Readonly<Record<string, unknown>> & { readonly type: string };
+
+/** Answer to the call of a tool. All of it is the server's text. */
+export interface ServerAnswer {
+  /** True if the server says that it failed. */
+  readonly isError: boolean;
+  readonly parts: readonly ResultPart[];
+  readonly structured: unknown;
+}
+
+/** Sends one request, within limits of its answer, and follows no redirect: `WayOut.exchange`. */
+export type SendRequest = (url: string | URL, init: RequestInit, limits: Limits) => Promise<Response>;
+
+interface LinkParts {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly exchange: SendRequest;
+  /** The server says that its tools are others now. */
+  readonly onChanged: () => void;
+}
+
+/** A call, with its limits. */
+export interface ServerCall {
+  /** Name by which the server knows the tool. */
+  readonly tool: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+const openMs = 10_000;
+const listMs = 20_000;
+const pagesMost = 16;
+const listBytes = 4_000_000;
+/** Ten megabytes of a picture, as text, with what stands around it. */
+const callBytes = 16_000_000;
+/** A request of the server's that stays open is ended and asked anew by then. */
+const streamMs = 3_600_000;
+/** Behind the limit of a call itself, which says more. */
+const graceMs = 5_000;
+/** Pauses before a stream is asked anew; the server proposes one. */
+const pauses = { least: 1_000, most: 60_000 };
+
+/** Takes every value for valid: patterns of the server would be run, and one may never end. */
+const noValidation = {
+  getValidator:
+    <Value>() =>
+    (data: unknown) => ({ valid: true as const, data: data as Value, errorMessage: undefined }),
+};
+
+/** A connection, as long as it is good, and the number of those who wait for an answer on it. */
+interface Connection {
+  readonly client: Promise<Client>;
+  waiting: number;
+}
+
+/**
+ * The connection to one server of tools, over streamable HTTP. It is opened by whoever needs it, and again after it was lost.
+ * Everything rejects with a `ServerFailure`, or with the signal's reason.
+ */
+export class ServerLink {
+  readonly #parts: LinkParts;
+  #connection: Connection | undefined;
+  #callMs = openMs;
+
+  constructor(parts: LinkParts) {
+    this.#parts = parts;
+  }
+
+  /** True if there is a connection, or somebody opens one. */
+  get isOpen(): boolean {
+    return this.#connection !== undefined;
+  }
+
+  /** All tools that the server has. */
+  list(): Promise<readonly ListedTool[]> {
+    return this.#with(false, async (client) => {
+      if (!client.getServerCapabilities()?.tools) return [];
+      const { tools } = await client.listTools(undefined, { timeout: listMs, cacheMode: "refresh" });
+      return tools;
+    });
+  }
+
+  async call({ tool, input, timeoutMs, signal }: ServerCall): Promise<ServerAnswer> {
+    this.#callMs = Math.max(this.#callMs, timeoutMs);
+    const { ProtocolError } = await import("@modelcontextprotocol/client");
+    try {
+      return await this.#with(true, async (client) => {
+        signal.throwIfAborted();
+        const asked = { name: tool, arguments: { ...input } };
+        const answer = await client.callTool(asked, { timeout: timeoutMs, signal }).catch((thrown: unknown) => {
+          // A refusal that the protocol knows is an answer, in the words of the server.
+          if (!(thrown instanceof ProtocolError)) throw thrown;
+          return { isError: true, content: [{ type: "text", text: thrown.message }], structuredContent: undefined };
+        });
+        const { isError, content, structuredContent: structured } = answer;
+        return { isError: isError === true, parts: content as readonly object[] as readonly ResultPart[], structured };
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    await end(connection);
+  }
+
+  async #with<Result>(isCall: boolean, ask: (client: Client) => Promise<Result>): Promise<Result> {
+    this.#connection ??= { client: this.#open(), waiting: 0 };
+    const connection = this.#connection;
+    connection.waiting += 1;
+    let failure: ServerFailure | undefined;
+    try {
+      const client = await connection.client.catch((thrown: unknown) => {
+        throw serverFailureOf(thrown, false);
+      });
+      return await ask(client);
+    } catch (thrown) {
+      failure = serverFailureOf(thrown, isCall);
+      throw failure;
+    } finally {
+      connection.waiting -= 1;
+      const isGood = failure === undefined || failure.isSlow;
+      if (!isGood && this.#connection === connection) this.#connection = undefined;
+      // The last who waits on a connection that is left ends it.
+      if (this.#connection !== connection && connection.waiting === 0) void end(connection);
+    }
+  }
+
+  async #open(): Promise<Client> {
+    // Loaded with the first server: without servers nobody needs it.
+    const { Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
+    const { url, headers, onChanged } = this.#parts;
+    const client = new Client(
+      { name: "clevernet", version: "1" },
+      {
+        capabilities: {},
+        versionNegotiation: { mode: "auto" },
+        inputRequired: { autoFulfill: false },
+        jsonSchemaValidator: noValidation,
+        listMaxPages: pagesMost,
+        listChanged: { tools: { autoRefresh: false, debounceMs: 500, onChanged: () => onChanged() } },
+      },
+    );
+    client.onerror = () => {};
+    client.onclose = () => {};
+    const transport = new StreamableHTTPClientTransport(new URL(url), {
+      fetch: (to, init) => this.#fetch(to, init),
+      requestInit: { headers: { ...headers } },
+      reconnectionScheduler: (reconnect, delay) =>
+        callAfter(Math.min(Math.max(delay, pauses.least), pauses.most), reconnect),
+    });
+    await client.connect(transport, { timeout: openMs });
+    return client;
+  }
+
+  #fetch(to: string | URL, init: RequestInit = {}): Promise<Response> {
+    const isCall = typeof init.body === "string" && init.body.includes('"method":"tools/call"');
+    const isStream = init.method === "GET";
+    const ms = isStream ? streamMs : isCall ? this.#callMs + graceMs : listMs;
+    return this.#parts.exchange(to, init, { ms, bytes: isCall ? callBytes : listBytes });
+  }
+}
+
+const end = async (connection: Connection | undefined): Promise<void> => {
+  const client = await connection?.client.catch(() => undefined);
+  await client?.close().catch(() => {});
+};
