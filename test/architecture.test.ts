@@ -63,7 +63,8 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     demo: "lib lmml prompt matrix execa yaml zod node:events node:fs node:fs/promises node:http node:net node:os node:path node:stream/consumers",
   },
   app: {
-    config: "lib embedding sandbox web rights agents type:servers type:memory budget zod node:fs/promises node:os node:path",
+    config:
+      "lib embedding sandbox web rights agents type:servers type:memory budget zod node:fs/promises node:os node:path",
     operator:
       "lib database matrix model embedding mcp sandbox web tables rights agents type:servers type:memory crypto config node:fs/promises node:path node:util",
     start:

@@ -89,9 +89,7 @@ export class ToolServer {
     const answer = this.#answer(body);
     if (answer === undefined) return;
     response.writeHead(200, { "content-type": "application/json", "mcp-session-id": `s${this.#session}` });
-    response.end(
-      typeof answer === "string" ? answer : JSON.stringify({ jsonrpc: "2.0", id: body.id, ...answer }),
-    );
+    response.end(typeof answer === "string" ? answer : JSON.stringify({ jsonrpc: "2.0", id: body.id, ...answer }));
   }
 
   #answer({ method, params = {} }: Request): object | string | undefined {

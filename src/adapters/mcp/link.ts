@@ -1,8 +1,8 @@
-import type { Client } from "@modelcontextprotocol/client";
+import type { Client, JsonSchemaValidator } from "@modelcontextprotocol/client";
 import { callAfter } from "../../base/lib/clock.ts";
 import type { Limits } from "../../base/lib/outside.ts";
 import type { ListedTool } from "./definition.ts";
-import { serverFailureOf, type ServerFailure } from "./failure.ts";
+import { type ServerFailure, serverFailureOf } from "./failure.ts";
 
 /** Part of a result, as it came. */
 export type ResultPart = Readonly<Record<string, unknown>> & { readonly type: string };
@@ -51,8 +51,8 @@ const pauses = { least: 1_000, most: 60_000 };
 /** Takes every value for valid: patterns of the server would be run, and one may never end. */
 const noValidation = {
   getValidator:
-    <Value>() =>
-    (data: unknown) => ({ valid: true as const, data: data as Value, errorMessage: undefined }),
+    <Value>(): JsonSchemaValidator<Value> =>
+    (data) => ({ valid: true, data: data as Value, errorMessage: undefined }),
 };
 
 /** A connection, as long as it is good, and the number of those who wait for an answer on it. */

@@ -218,9 +218,7 @@ export const configKeys = {
     ),
   mcp: serversSection
     .default({})
-    .describe(
-      "Servers of tools (MCP), by name. An agent has the tools of those that `mcp` of its `agent.json` names.",
-    ),
+    .describe("Servers of tools (MCP), by name. An agent has the tools of those that `mcp` of its `agent.json` names."),
   files: filesSection.prefault({}).describe("Files of agents, people and rooms."),
   memory: memorySection.prefault({}).describe("What agents remember."),
   media: mediaSection.prefault({}).describe("Images, voice messages and other files that people send in rooms."),

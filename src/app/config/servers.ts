@@ -7,7 +7,7 @@ const kinds = ["read", "create", "update", "delete"] as const;
 const name = "a name of 1 to 20 characters a-z, 0-9 and - that begins with a letter";
 const isServerName = (text: string): boolean => /^[a-z][a-z0-9-]{0,19}$/.test(text);
 const url = "a URL such as https://wiki.example.org/mcp";
-const headers = 'headers such as Authorization: "Bearer ${TOKEN}"';
+const headers = `headers such as Authorization: "Bearer \${TOKEN}"`;
 const patterns = 'a list of names of tools, such as "search_*"';
 const tools = `kinds of tools by their names, such as move_file: delete (${kinds.join(", ")})`;
 const seconds = "a whole number of seconds from 1 to 3600";
@@ -27,13 +27,11 @@ const serverSection = section({
     )
     .default({})
     .describe("Headers of each request, such as a key. They are shown to nobody."),
-  include: z.array(z.string(patterns).min(1, patterns), patterns).default(["*"]).describe("Tools that agents may have."),
-  timeoutSeconds: z
-    .int(seconds)
-    .min(1, seconds)
-    .max(3_600, seconds)
-    .default(60)
-    .describe("Longest time of one call."),
+  include: z
+    .array(z.string(patterns).min(1, patterns), patterns)
+    .default(["*"])
+    .describe("Tools that agents may have."),
+  timeoutSeconds: z.int(seconds).min(1, seconds).max(3_600, seconds).default(60).describe("Longest time of one call."),
   trustAnnotations: z
     .boolean("true or false")
     .default(false)

@@ -19,7 +19,8 @@ async function findingOf({ name, url, headers }: ServerSettings, wayOut: WayOut)
   const link = new ServerLink({ url, headers, exchange, onChanged: () => {} });
   try {
     const { tools, leftOut } = readDefinitions(name, await link.list());
-    if (tools.size === 0) return warning("mcp", `${name} answers, and has no tool that can be used.`, `See mcp.${name}.`);
+    if (tools.size === 0)
+      return warning("mcp", `${name} answers, and has no tool that can be used.`, `See mcp.${name}.`);
     const rest = leftOut.length === 0 ? "" : `; ${leftOut.length} more cannot be used (!mcp show ${name} says why)`;
     return ok("mcp", `${name} answers: ${tools.size} tools${rest}.`);
   } catch (error) {

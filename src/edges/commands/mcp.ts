@@ -68,7 +68,8 @@ export const commands = [
   defineCommand({
     command: "mcp accept",
     examples: ["wiki", "wiki 3f9a2c1b"],
-    description: "Shows what tools of a server are now that were others, or not there, before; with the code that it shows, agents are offered exactly these.",
+    description:
+      "Shows what tools of a server are now that were others, or not there, before; with the code that it shows, agents are offered exactly these.",
     topic: "servers",
     where: "anywhere",
     level: "admin",

@@ -168,49 +168,56 @@ describe("a link to a server that nobody can trust", () => {
   });
 });
 
-it.each(["stateless", "reject"] as const)("speaks with the server of the protocol's makers, old versions: %s", async (legacy) => {
-  const handler = createMcpHandler(
-    () => {
-      const made = new McpServer({ name: "sums", version: "1" });
-      const inputSchema = z.object({ a: z.number(), b: z.number() });
-      made.registerTool("add", { description: "Adds", inputSchema, annotations: { readOnlyHint: true } }, ({ a, b }) => ({
-        content: [{ type: "text", text: String(a + b) }],
-      }));
-      return made;
-    },
-    { legacy },
-  );
-  const server = createServer(async (request, response) => {
-    const body = ["GET", "HEAD"].includes(request.method ?? "") ? undefined : await buffer(request);
-    const headers = Object.entries(request.headers).flatMap(([name, value]) =>
-      typeof value === "string" ? [[name, value] as [string, string]] : [],
+it.each(["stateless", "reject"] as const)(
+  "speaks with the server of the protocol's makers, old versions: %s",
+  async (legacy) => {
+    const handler = createMcpHandler(
+      () => {
+        const made = new McpServer({ name: "sums", version: "1" });
+        const inputSchema = z.object({ a: z.number(), b: z.number() });
+        made.registerTool(
+          "add",
+          { description: "Adds", inputSchema, annotations: { readOnlyHint: true } },
+          ({ a, b }) => ({
+            content: [{ type: "text", text: String(a + b) }],
+          }),
+        );
+        return made;
+      },
+      { legacy },
     );
-    const url = `http://127.0.0.1${request.url}`;
-    const answer = await handler.fetch(
-      new Request(url, { method: request.method ?? "GET", headers, ...(body && { body: new Uint8Array(body) }) }),
-    );
-    response.writeHead(answer.status, [...answer.headers].flat());
-    for await (const chunk of answer.body ?? []) response.write(chunk);
-    response.end();
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const door = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const wayOut = new WayOut({ allow: [door], isPatient: true });
-  const exchange = (...request: Parameters<WayOut["exchange"]>) => wayOut.exchange(...request);
-  const link = new ServerLink({ url: `http://${door}/mcp`, headers: {}, exchange, onChanged: () => {} });
-  try {
-    expect(await link.list()).toMatchObject([{ name: "add", annotations: { readOnlyHint: true } }]);
-    expect(await link.call(calling("add", { input: { a: 1, b: 2 } }))).toMatchObject({
-      isError: false,
-      parts: [{ type: "text", text: "3" }],
+    const server = createServer(async (request, response) => {
+      const body = ["GET", "HEAD"].includes(request.method ?? "") ? undefined : await buffer(request);
+      const headers = Object.entries(request.headers).flatMap(([name, value]) =>
+        typeof value === "string" ? [[name, value] as [string, string]] : [],
+      );
+      const url = `http://127.0.0.1${request.url}`;
+      const answer = await handler.fetch(
+        new Request(url, { method: request.method ?? "GET", headers, ...(body && { body: new Uint8Array(body) }) }),
+      );
+      response.writeHead(answer.status, [...answer.headers].flat());
+      for await (const chunk of answer.body ?? []) response.write(chunk);
+      response.end();
     });
-    expect(await link.call(calling("add", { input: { a: "1" } }))).toMatchObject({ isError: true });
-    expect(await link.call(calling("none"))).toMatchObject({ isError: true });
-  } finally {
-    await link.close();
-    await wayOut.close();
-    server.closeAllConnections();
-    server.close();
-  }
-});
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const door = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const wayOut = new WayOut({ allow: [door], isPatient: true });
+    const exchange = (...request: Parameters<WayOut["exchange"]>) => wayOut.exchange(...request);
+    const link = new ServerLink({ url: `http://${door}/mcp`, headers: {}, exchange, onChanged: () => {} });
+    try {
+      expect(await link.list()).toMatchObject([{ name: "add", annotations: { readOnlyHint: true } }]);
+      expect(await link.call(calling("add", { input: { a: 1, b: 2 } }))).toMatchObject({
+        isError: false,
+        parts: [{ type: "text", text: "3" }],
+      });
+      expect(await link.call(calling("add", { input: { a: "1" } }))).toMatchObject({ isError: true });
+      expect(await link.call(calling("none"))).toMatchObject({ isError: true });
+    } finally {
+      await link.close();
+      await wayOut.close();
+      server.closeAllConnections();
+      server.close();
+    }
+  },
+);

@@ -15,7 +15,7 @@ const findings = async (mcp: object, allow: string[] = [server.door]) => {
   const found = [];
   const web = webSettings(webSection.parse({ allow }));
   const config = { web, mcp: serverSettings(serversSection.parse(mcp)) };
-  for await (const finding of checkServers({ config } as CheckSetting)) found.push(finding);
+  for await (const finding of checkServers({ config } as unknown as CheckSetting)) found.push(finding);
   return found;
 };
 

@@ -11,14 +11,20 @@ it.each([
   [{ isDestructive: false }, "create", false, true],
   [{ isDestructive: true, isIdempotent: true }, "delete", true, true],
   [{ isReadOnly: true, isOpenWorld: false }, "read", true, false],
-] as const)("believes %j of a server that the operator trusts, and of no other", (hints, kind, isRepeatable, isOpenWorld) => {
-  expect(natureOf(trusted, definition(hints))).toEqual({ kind, isRepeatable, isOpenWorld });
-  expect(natureOf(settings, definition(hints))).toEqual({ kind: "update", isRepeatable: false, isOpenWorld: true });
-});
+] as const)(
+  "believes %j of a server that the operator trusts, and of no other",
+  (hints, kind, isRepeatable, isOpenWorld) => {
+    expect(natureOf(trusted, definition(hints))).toEqual({ kind, isRepeatable, isOpenWorld });
+    expect(natureOf(settings, definition(hints))).toEqual({ kind: "update", isRepeatable: false, isOpenWorld: true });
+  },
+);
 
 it("takes the operator's word before the server's, for the kind alone", () => {
   const kinds = { move_file: "create" } as const;
-  expect(natureOf({ ...trusted, kinds }, definition({ isReadOnly: true }))).toMatchObject({ kind: "create", isRepeatable: true });
+  expect(natureOf({ ...trusted, kinds }, definition({ isReadOnly: true }))).toMatchObject({
+    kind: "create",
+    isRepeatable: true,
+  });
   expect(natureOf({ ...settings, kinds }, definition({}))).toMatchObject({ kind: "create", isOpenWorld: true });
   expect(natureOf(settings, { ...definition({}), tool: "constructor" }).kind).toBe("update");
 });

@@ -17,8 +17,7 @@ onEachDatabase((database) => {
       await (looks ? servers.probe(name) : servers.load());
       return servers;
     };
-    const offered = (servers: Servers) =>
-      servers.toolsOf([name]).flatMap((row) => (row.isOffered ? row.name : []));
+    const offered = (servers: Servers) => servers.toolsOf([name]).flatMap((row) => (row.isOffered ? row.name : []));
     const call = (servers: Servers, tool: string) =>
       servers.call(`${name}__${tool}`, { input: {}, signal: AbortSignal.any([]) });
     beforeEach(async () => {
@@ -100,7 +99,9 @@ onEachDatabase((database) => {
       expect(servers.describe(name).condition).toMatchObject({ state: "answers" });
       const away = serversOf(database(), server, { name, url: "http://10.0.0.1/mcp" });
       open.push(away);
-      await expect(away.probe(name)).rejects.toThrow(/does not answer: 10\.0\.0\.1 is not a public address.*web\.allow/);
+      await expect(away.probe(name)).rejects.toThrow(
+        /does not answer: 10\.0\.0\.1 is not a public address.*web\.allow/,
+      );
       expect(away.describe(name).condition).toMatchObject({ state: "silent" });
       expect(() => away.describe("nobody")).toThrow(`There is no server nobody. Servers in config.yaml: ${name}.`);
     });

@@ -22,8 +22,22 @@ describe("the input of a server's tool", () => {
     const input = inputFrom(schema);
     expect(formOf(input).required).toEqual(["query"]);
     const hostile = `${"a".repeat(50)}!`;
-    const given = { query: hostile, limit: "5", deep: "yes", kind: "page", tags: "a; b", filter: '{"from":"x"}', any: [1] };
-    expect(readInput(input, given)).toEqual({ ...given, limit: 5, deep: true, tags: ["a", "b"], filter: { from: "x" } });
+    const given = {
+      query: hostile,
+      limit: "5",
+      deep: "yes",
+      kind: "page",
+      tags: "a; b",
+      filter: '{"from":"x"}',
+      any: [1],
+    };
+    expect(readInput(input, given)).toEqual({
+      ...given,
+      limit: 5,
+      deep: true,
+      tags: ["a", "b"],
+      filter: { from: "x" },
+    });
     expect(() => readInput(input, {})).toThrow("query: missing");
     expect(() => readInput(input, { query: "x", kind: "room" })).toThrow("one of page, file");
     expect(() => readInput(input, { query: "x", querry: "y" })).toThrow("did you mean query?");

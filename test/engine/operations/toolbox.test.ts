@@ -111,5 +111,8 @@ it("has tools that come and go, for those agents that have them, and tells model
   expect(all.byName(agentWith, "wiki__find_k3f9")).toBe(now);
   expect(() => all.byName(agent, "wiki__find_k3f9")).toThrow("There is no function");
   expect(all.find("wiki__find")).toBe(now);
-  expect([all.findCommandable(agentWith), all.findCommandable(agent)].map((tools) => tools.includes(now))).toEqual([true, false]);
+  expect([all.findCommandable(agentWith), all.findCommandable(agent)].map((tools) => tools.includes(now))).toEqual([
+    true,
+    false,
+  ]);
 });

@@ -76,7 +76,11 @@ onEachDatabase((database) => {
       await turn(find("my secret"));
       expect(await operations()).toMatchObject([
         { kind: "update", state: "done", taint: [`mcp:${name}`] },
-        { kind: "update", state: "asked", because: expect.stringContaining(`untrusted text was read before: mcp:${name}`) },
+        {
+          kind: "update",
+          state: "asked",
+          because: expect.stringContaining(`untrusted text was read before: mcp:${name}`),
+        },
       ]);
       expect(server.calls).toEqual([{ name: "find", input: { query: "one" } }]);
     });
@@ -86,7 +90,10 @@ onEachDatabase((database) => {
       server.tools = [listed("find", { annotations: hints })];
       await begin({ isTrusted: true });
       await turn(find("one"), find("two"));
-      expect(await operations()).toMatchObject([{ kind: "read", state: "done" }, { kind: "read", state: "asked" }]);
+      expect(await operations()).toMatchObject([
+        { kind: "read", state: "done" },
+        { kind: "read", state: "asked" },
+      ]);
       await talk.stop();
       await servers.stop();
       name = newKey().replace("key ", "wiki");
@@ -99,7 +106,9 @@ onEachDatabase((database) => {
     it("asks where the mode does not allow it: what nobody trusts counts as update", async () => {
       await begin({}, "create");
       await turn(find("one"));
-      expect(await operations()).toMatchObject([{ state: "asked", because: expect.stringContaining("it would update") }]);
+      expect(await operations()).toMatchObject([
+        { state: "asked", because: expect.stringContaining("it would update") },
+      ]);
     });
 
     it("hears what is wrong with its arguments, and keeps the server's own names apart from ours", async () => {
