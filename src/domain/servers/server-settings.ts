@@ -1,7 +1,7 @@
 import type { ServerDefinition } from "../../adapters/mcp/definition.ts";
 import type { Mode } from "../agents/settings.ts";
 
-export type ServerToolKind = Exclude<Mode, "none">;
+type ServerToolKind = Exclude<Mode, "none">;
 
 /** A server of tools, as the operator has configured it. */
 export interface ServerSettings {

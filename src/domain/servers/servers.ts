@@ -13,12 +13,12 @@ import { isIncluded, type ServerSettings } from "./server-settings.ts";
 /** Rest between looks at what a server has. */
 const lookEveryMs = 300_000;
 /** Looks that the server asks for are no closer than this. */
-const closestMs = 10_000;
+const closestMs = 2_000;
 /** Pauses after failures: each twice as long as the one before. */
 const pauses = { first: 1_000, longest: 300_000 };
 
 /** Last thing that is known of a server. */
-export type ServerCondition =
+type ServerCondition =
   | { readonly state: "unasked" }
   | { readonly state: "answers" | "silent"; readonly why: string; readonly since: Date };
 

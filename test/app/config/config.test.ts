@@ -72,6 +72,7 @@ describe("configuration", () => {
       },
       files: { quotaMegabytes: 256 },
       memory: { ranking: "product", historyMessages: 1_000, historyDays: 365 },
+      mcp: [],
       media: { maxMegabytes: 16 },
       encryption: { maxOpenDevices: 200 },
       permissions: { "@you:example.org": "admin" },
