@@ -1,6 +1,6 @@
 import type { Database } from "../../src/adapters/database/connection.ts";
 import { WayOut } from "../../src/adapters/web/way-out.ts";
-import { systemClock } from "../../src/base/lib/clock.ts";
+import { type Clock, systemClock } from "../../src/base/lib/clock.ts";
 import { silentLog } from "../../src/base/lib/log.ts";
 import type { ServerSettings } from "../../src/domain/servers/server-settings.ts";
 import { Servers } from "../../src/domain/servers/servers.ts";
@@ -8,14 +8,19 @@ import { ServerTools } from "../../src/domain/tables/server-tools.ts";
 import type { ToolServer } from "./tool-server.ts";
 
 /** The servers of one process, as its configuration has them. */
-export function serversOf(database: Database, server: ToolServer, fields: Partial<ServerSettings> = {}): Servers {
+export function serversOf(
+  database: Database,
+  server: ToolServer,
+  fields: Partial<ServerSettings> & { readonly clock?: Clock } = {},
+): Servers {
+  const { clock = systemClock, ...own } = fields;
   const settings = { url: server.url, headers: {}, include: ["*"], timeoutMs: 30_000, isTrusted: false, kinds: {} };
   const wayOut = new WayOut({ allow: [server.door], isPatient: true });
   return new Servers({
-    settings: [{ name: "wiki", ...settings, ...fields }],
+    settings: [{ name: "wiki", ...settings, ...own }],
     exchange: (...request) => wayOut.exchange(...request),
     table: new ServerTools(database),
-    clock: systemClock,
+    clock,
     log: silentLog,
     tellOthers: () => {},
     onCalled: () => {},

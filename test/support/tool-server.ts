@@ -17,6 +17,8 @@ export class ToolServer {
   tools: object[] = [];
   /** Pages of the list come for ever. */
   isEndless = false;
+  /** Nothing is answered but that it is away. */
+  isAway = false;
   /** Answers a call; undefined: never. A text is the body as it is. */
   answer: (name: string, input: Record<string, unknown>) => Content | string | undefined = (name) => ({
     content: [{ type: "text", text: `${name} is done` }],
@@ -76,6 +78,7 @@ export class ToolServer {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const session = request.headers["mcp-session-id"];
     this.headers.push(request.headers);
+    if (this.isAway) return void response.writeHead(503).end();
     if (session !== undefined && session !== `s${this.#session}`) return void response.writeHead(404).end();
     if (request.method === "GET") {
       response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Clock, systemClock } from "../../../src/base/lib/clock.ts";
 import type { Servers } from "../../../src/domain/servers/servers.ts";
 import { onEachDatabase } from "../../support/database.ts";
 import { newKey } from "../../support/rows.ts";
@@ -104,6 +105,29 @@ onEachDatabase((database) => {
       );
       expect(away.describe(name).condition).toMatchObject({ state: "silent" });
       expect(() => away.describe("nobody")).toThrow(`There is no server nobody. Servers in config.yaml: ${name}.`);
+    });
+
+    it("are asked for again after pauses that grow, until the server is back", async () => {
+      const pauses: number[] = [];
+      const clock: Clock = {
+        ...systemClock,
+        // Each rest is short until the server is back.
+        sleep: async (ms, signal) => {
+          pauses.push(ms);
+          if (pauses.length === 12) server.isAway = false;
+          await systemClock.sleep(pauses.length <= 12 ? 0 : ms, signal);
+        },
+      };
+      server.isAway = true;
+      const servers = serversOf(database(), server, { name, clock });
+      open.push(servers);
+      servers.start();
+      await expect.poll(() => offered(servers)).toEqual(["find", "write"]);
+      await expect.poll(() => pauses.at(-1)).toBe(300_000);
+      const rests = pauses.filter((ms) => Number.isInteger(ms));
+      expect(rests.slice(0, 4)).toEqual([1_000, 2_000, 4_000, 8_000]);
+      expect(Math.max(...rests)).toBe(300_000);
+      expect(servers.describe(name).condition).toMatchObject({ state: "answers" });
     });
 
     it("are looked at again when the server says that they have changed", async () => {
