@@ -37,7 +37,7 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     agents: "lib type:database type:matrix model tables files zod node:fs/promises",
     budget: "lib lmml prompt model type:tables type:agents",
     speech: "lib lmml prompt matrix type:tables type:agents",
-    servers: "lib mcp tables type:agents",
+    servers: "lib mcp sandbox tables type:agents",
     memory: "lib type:lmml database embedding matrix tables files rights type:agents zod",
     desk: "lib lmml prompt type:database matrix tables files agents budget lru-cache",
     plans: "lib lmml prompt tables rights speech cron-parser luxon node-cron zod",

@@ -4,6 +4,7 @@ import { Interpreter } from "../../src/adapters/sandbox/interpreter.ts";
 import { sandboxSection, sandboxSettings } from "../../src/app/config/sandbox.ts";
 import { wireSandboxes } from "../../src/app/start/wire-sandboxes.ts";
 import { systemClock } from "../../src/base/lib/clock.ts";
+import { UserError } from "../../src/base/lib/errors.ts";
 import type { UserId } from "../../src/base/lib/ids.ts";
 import { silentLog } from "../../src/base/lib/log.ts";
 import { AgentDirectory } from "../../src/domain/agents/agent.ts";
@@ -67,11 +68,20 @@ export interface MindOptions {
   readonly servers?: Servers;
 }
 
+/** Sandboxes of servers, of which there are none. */
+export const noServerComputers = {
+  start: async () => {
+    throw new UserError("there are no sandboxes");
+  },
+  keep: async () => {},
+};
+
 /** Servers of tools, of which there are none. */
 const noServers = (database: Database): Servers =>
   new Servers({
     settings: [],
     exchange: fetch,
+    computers: noServerComputers,
     table: new ServerTools(database),
     clock: systemClock,
     log: silentLog,

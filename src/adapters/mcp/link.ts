@@ -3,6 +3,7 @@ import { callAfter } from "../../base/lib/clock.ts";
 import type { Limits } from "../../base/lib/outside.ts";
 import type { ListedTool } from "./definition.ts";
 import { type ServerFailure, serverFailureOf } from "./failure.ts";
+import { type LineStream, LineTransport } from "./line-transport.ts";
 
 /** Part of a result, as it came. */
 export type ResultPart = Readonly<Record<string, unknown>> & { readonly type: string };
@@ -18,10 +19,18 @@ export interface ServerAnswer {
 /** Sends one request, within limits of its answer, and follows no redirect: `WayOut.exchange`. */
 export type SendRequest = (url: string | URL, init: RequestInit, limits: Limits) => Promise<Response>;
 
+/** Way to a server: over HTTP, or by the lines of a program. */
+export type ServerDoor =
+  | {
+      readonly url: string;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly exchange: SendRequest;
+      readonly start?: never;
+    }
+  | { readonly start: () => Promise<LineStream>; readonly url?: never };
+
 interface LinkParts {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly exchange: SendRequest;
+  readonly door: ServerDoor;
   /** The server says that its tools are others now. */
   readonly onChanged: () => void;
 }
@@ -62,7 +71,7 @@ interface Connection {
 }
 
 /**
- * The connection to one server of tools, over streamable HTTP. It is opened by whoever needs it, and again after it was lost.
+ * The connection to one server of tools. It is opened by whoever needs it, and again after it was lost.
  * Everything rejects with a `ServerFailure`, or with the signal's reason.
  */
 export class ServerLink {
@@ -116,7 +125,7 @@ export class ServerLink {
   }
 
   async #with<Result>(isCall: boolean, ask: (client: Client) => Promise<Result>): Promise<Result> {
-    this.#connection ??= { client: this.#open(), waiting: 0 };
+    this.#connection ??= this.#begin();
     const connection = this.#connection;
     connection.waiting += 1;
     let failure: ServerFailure | undefined;
@@ -130,22 +139,32 @@ export class ServerLink {
       throw failure;
     } finally {
       connection.waiting -= 1;
-      const isGood = failure === undefined || failure.isSlow;
-      if (!isGood && this.#connection === connection) this.#connection = undefined;
+      const isGood = failure === undefined || (failure.isSlow && isCall);
+      if (!isGood) this.#leave(connection);
       // The last who waits on a connection that is left ends it.
       if (this.#connection !== connection && connection.waiting === 0) void end(connection);
     }
   }
 
-  async #open(): Promise<Client> {
+  #begin(): Connection {
+    const connection = { client: this.#open(() => this.#leave(connection)), waiting: 0 };
+    return connection;
+  }
+
+  #leave(connection: Connection): void {
+    if (this.#connection === connection) this.#connection = undefined;
+  }
+
+  /** @param onClosed called when the server has gone */
+  async #open(onClosed: () => void): Promise<Client> {
     // Loaded with the first server: without servers nobody needs it.
-    const { Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
-    const { url, headers, onChanged } = this.#parts;
-    const client = new Client(
+    const library = await import("@modelcontextprotocol/client");
+    const { door, onChanged } = this.#parts;
+    const client = new library.Client(
       { name: "clevernet", version: "1" },
       {
         capabilities: {},
-        versionNegotiation: { mode: "auto" },
+        versionNegotiation: { mode: door.start ? "legacy" : "auto" },
         inputRequired: { autoFulfill: false },
         jsonSchemaValidator: noValidation,
         listMaxPages: pagesMost,
@@ -153,22 +172,27 @@ export class ServerLink {
       },
     );
     client.onerror = () => {};
-    client.onclose = () => {};
-    const transport = new StreamableHTTPClientTransport(new URL(url), {
-      fetch: (to, init) => this.#fetch(to, init),
-      requestInit: { headers: { ...headers } },
-      reconnectionScheduler: (reconnect, delay) =>
-        callAfter(Math.min(Math.max(delay, pauses.least), pauses.most), reconnect),
+    client.onclose = onClosed;
+    const transport = door.start
+      ? new LineTransport(await door.start(), library.deserializeMessage)
+      : new library.StreamableHTTPClientTransport(new URL(door.url), {
+          fetch: (to, init) => this.#fetch(door.exchange, to, init),
+          requestInit: { headers: { ...door.headers } },
+          reconnectionScheduler: (reconnect, delay) =>
+            callAfter(Math.min(Math.max(delay, pauses.least), pauses.most), reconnect),
+        });
+    await client.connect(transport, { timeout: openMs }).catch(async (error: unknown) => {
+      await transport.close();
+      throw error;
     });
-    await client.connect(transport, { timeout: openMs });
     return client;
   }
 
-  #fetch(to: string | URL, init: RequestInit = {}): Promise<Response> {
+  #fetch(exchange: SendRequest, to: string | URL, init: RequestInit = {}): Promise<Response> {
     const isCall = typeof init.body === "string" && init.body.includes('"method":"tools/call"');
     const isStream = init.method === "GET";
     const ms = isStream ? streamMs : isCall ? this.#callMs + graceMs : listMs;
-    return this.#parts.exchange(to, init, { ms, bytes: isCall ? callBytes : listBytes });
+    return exchange(to, init, { ms, bytes: isCall ? callBytes : listBytes });
   }
 }
 

@@ -110,7 +110,7 @@ export class SandboxBrowser {
     if (this.#running) return this.#running.program;
     const proxy = `http://127.0.0.1:${proxyPort}`;
     const argv = ["/usr/bin/env", "node", "--input-type=module", "-e", program, proxy] as const;
-    const started = await LineProgram.start(sandbox, argv, imageMost);
+    const started = await LineProgram.start(sandbox, argv, { bytes: imageMost, waiting: 100 });
     this.#running = { program: started, boot: sandbox.boot };
     const first = await started.line(signal).catch((error: unknown) => {
       if (/Cannot find module 'playwright-core'|executable doesn't exist/i.test(started.says))

@@ -116,7 +116,7 @@ const readConfig = (path: string): Promise<string> =>
 const secrets = ["model.apiKey", "embeddings.apiKey", "database.url", "web.search.apiKey"] as const;
 /** Values that are shown to nobody. */
 export const isSecret = (path: string): boolean =>
-  secrets.some((secret) => secret === path) || /^mcp\b.*\.headers\b./.test(path);
+  secrets.some((secret) => secret === path) || /^mcp\b.*\.(?:headers|env)\b./.test(path);
 
 /** Puts values of the environment in; agents are left alone, since prompts may well hold `${…}`. */
 const expand = (value: unknown, env: Environment, problems: Map<string, string>, path = ""): unknown => {

@@ -14,9 +14,11 @@ export async function* checkServers({ config: { mcp, web } }: CheckSetting): Asy
   await wayOut.close();
 }
 
-async function findingOf({ name, url, headers }: ServerSettings, wayOut: WayOut): Promise<Finding> {
+async function findingOf({ name, door }: ServerSettings, wayOut: WayOut): Promise<Finding> {
+  // To start it here would end the one of the running bridge.
+  if ("command" in door) return ok("mcp", `${name} is a program, and is not started here: !mcp list says how it is.`);
   const exchange: WayOut["exchange"] = (...request) => wayOut.exchange(...request);
-  const link = new ServerLink({ url, headers, exchange, onChanged: () => {} });
+  const link = new ServerLink({ door: { ...door, exchange }, onChanged: () => {} });
   try {
     const { tools, leftOut } = readDefinitions(name, await link.list());
     if (tools.size === 0)

@@ -76,7 +76,7 @@ export async function wireMind(setting: Setting) {
   const { sandboxFiles, sandboxKeeper, services: computers } = wireSandboxes({ ...setting, config });
   const { sandboxes } = computers;
   const withheld = withheldBy(config);
-  const servers = wireServers({ ...setting, config });
+  const servers = wireServers({ ...setting, config, sandboxes });
   const isUsable = ({ name, set }: AnyTool): boolean =>
     set === "mcp" ? servers.isOffered(name) : !withheld.includes(name) && (set !== "sandbox" || sandboxes.isOffered);
   const source = new ServerToolSource(servers);

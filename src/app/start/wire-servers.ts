@@ -1,16 +1,22 @@
 import type { Database } from "../../adapters/database/connection.ts";
 import type { Notifier } from "../../adapters/database/notify.ts";
+import { openHost } from "../../adapters/sandbox/open-host.ts";
 import { WayOut } from "../../adapters/web/way-out.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import { messageOf } from "../../base/lib/errors.ts";
+import { digest } from "../../base/lib/ids.ts";
 import type { Log } from "../../base/lib/log.ts";
+import type { Sandboxes } from "../../domain/sandboxes/sandboxes.ts";
+import { ServerComputers } from "../../domain/servers/server-computers.ts";
 import { Servers } from "../../domain/servers/servers.ts";
+import { SandboxTable } from "../../domain/tables/sandboxes.ts";
 import { ServerTools } from "../../domain/tables/server-tools.ts";
 import type { Config } from "../config/config.ts";
 import type { createMetrics } from "./metrics.ts";
 
 interface Setting {
-  readonly config: Pick<Config, "mcp" | "web">;
+  readonly config: Pick<Config, "bridge" | "homeserver" | "mcp" | "sandbox" | "web">;
+  readonly sandboxes: Pick<Sandboxes, "selfTest">;
   readonly database: Database;
   readonly notifier: Notifier;
   readonly clock: Clock;
@@ -19,11 +25,22 @@ interface Setting {
 }
 
 /** Makes the servers of tools, which are reached by the guarded way out. */
-export function wireServers({ config, database, notifier, clock, log, metrics }: Setting): Servers {
+export function wireServers({ config, database, notifier, clock, log, metrics, sandboxes }: Setting): Servers {
   const wayOut = new WayOut({ allow: config.web.allow, isPatient: true });
+  const { bridge, homeserver, sandbox: settings } = config;
+  const table = new SandboxTable(database);
+  const computers = new ServerComputers({
+    host: settings.engine && openHost(settings.engine, clock),
+    settings,
+    pass: () => sandboxes.selfTest.pass(),
+    owner: async () => digest("process", await table.installation(), homeserver.url, bridge.instance),
+    clock,
+    log,
+  });
   const servers = new Servers({
     settings: config.mcp,
     exchange: (...request) => wayOut.exchange(...request),
+    computers,
     table: new ServerTools(database),
     clock,
     log,

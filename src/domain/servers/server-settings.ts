@@ -1,13 +1,16 @@
 import type { ServerDefinition } from "../../adapters/mcp/definition.ts";
 import type { Mode } from "../agents/settings.ts";
+import type { ServerProgram } from "./server-computers.ts";
 
 type ServerToolKind = Exclude<Mode, "none">;
 
 /** A server of tools, as the operator has configured it. */
 export interface ServerSettings {
   readonly name: string;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
+  /** Its address; or the program that it is, which runs in a sandbox of its own. */
+  readonly door:
+    | { readonly url: string; readonly headers: Readonly<Record<string, string>> }
+    | Omit<ServerProgram, "name">;
   /** Patterns of the tools that agents may have, with `*` for any characters. */
   readonly include: readonly string[];
   readonly timeoutMs: number;

@@ -2,12 +2,13 @@ import { type Definitions, joinedName, readDefinitions, type ServerDefinition } 
 import { ServerFailure } from "../../adapters/mcp/failure.ts";
 import { type SendRequest, type ServerAnswer, type ServerCall, ServerLink } from "../../adapters/mcp/link.ts";
 import type { Clock } from "../../base/lib/clock.ts";
-import { UserError } from "../../base/lib/errors.ts";
+import { messageOf, UserError } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
 import { canonicalJson } from "../../base/lib/json.ts";
 import type { Log } from "../../base/lib/log.ts";
 import { Rounds } from "../../base/lib/rounds.ts";
 import type { ServerToolRow, ServerTools } from "../tables/server-tools.ts";
+import type { ServerComputers } from "./server-computers.ts";
 import { isIncluded, type ServerSettings } from "./server-settings.ts";
 
 /** Rest between looks at what a server has. */
@@ -25,6 +26,7 @@ type ServerCondition =
 export interface ServersParts {
   readonly settings: readonly ServerSettings[];
   readonly exchange: SendRequest;
+  readonly computers: Pick<ServerComputers, "start" | "keep">;
   readonly table: ServerTools;
   readonly clock: Clock;
   readonly log: Log;
@@ -104,6 +106,9 @@ export class Servers {
   }
 
   start(): void {
+    const { computers, log } = this.#parts;
+    const programs = this.settings.filter(({ door }) => "command" in door).map(({ name }) => name);
+    void computers.keep(programs).catch((error: unknown) => log.warn(messageOf(error)));
     for (const known of this.#known.values()) known.rounds.start(() => this.#round(known));
   }
 
@@ -188,10 +193,13 @@ export class Servers {
   }
 
   #begin(settings: ServerSettings): Known {
-    const { clock, exchange } = this.#parts;
+    const { clock, computers, exchange } = this.#parts;
     const rounds = new Rounds(clock);
-    const { url, headers } = settings;
-    const link = new ServerLink({ url, headers, exchange, onChanged: () => rounds.nudge() });
+    const { door } = settings;
+    const link = new ServerLink({
+      door: "url" in door ? { ...door, exchange } : { start: () => computers.start({ ...door, name: settings.name }) },
+      onChanged: () => rounds.nudge(),
+    });
     const condition = { state: "unasked" } as const;
     return { settings, link, rounds, condition, leftOut: [], failures: 0, lookedAt: 0, looking: undefined };
   }
@@ -199,7 +207,7 @@ export class Servers {
   /** Looks once. @returns milliseconds to rest */
   async #round(known: Known): Promise<number> {
     const { clock, log } = this.#parts;
-    const { link, rounds, settings } = known;
+    const { rounds, settings } = known;
     const early = known.lookedAt + closestMs - clock.monotonic();
     if (known.lookedAt > 0 && early > 0) await clock.sleep(early, rounds.signal).catch(() => {});
     if (rounds.signal.aborted) return 0;
@@ -211,7 +219,6 @@ export class Servers {
       known.failures += 1;
       if (known.failures === 1 && !rounds.signal.aborted)
         log.warn({ server: settings.name }, `a server of tools does not answer: ${(error as Error).message}`);
-      await link.close();
       return Math.min(pauses.longest, pauses.first * 2 ** (known.failures - 1));
     }
   }

@@ -29,9 +29,11 @@ describe("a link to a server that nobody can trust", () => {
     server.tools = [listed("find")];
     wayOut = new WayOut({ allow: [server.door], isPatient: true });
     link = new ServerLink({
-      url: server.url,
-      headers: { Authorization: "Bearer key" },
-      exchange: (...request) => wayOut.exchange(...request),
+      door: {
+        url: server.url,
+        headers: { Authorization: "Bearer key" },
+        exchange: (...request) => wayOut.exchange(...request),
+      },
       onChanged: () => {
         changes += 1;
       },
@@ -147,7 +149,7 @@ describe("a link to a server that nobody can trust", () => {
   it("goes nowhere but to public addresses and those that the operator allows, and follows no redirect", async () => {
     const to = (url: string) => {
       const exchange = (...request: Parameters<WayOut["exchange"]>) => wayOut.exchange(...request);
-      return new ServerLink({ url, headers: {}, exchange, onChanged: () => {} });
+      return new ServerLink({ door: { url, headers: {}, exchange }, onChanged: () => {} });
     };
     await expect(to("http://127.0.0.1:9/mcp").list()).rejects.toMatchObject({
       message: expect.stringContaining("web.allow"),
@@ -161,7 +163,10 @@ describe("a link to a server that nobody can trust", () => {
     const door = `127.0.0.1:${(elsewhere.address() as AddressInfo).port}`;
     const out = new WayOut({ allow: [door], isPatient: true });
     const exchange = (...request: Parameters<WayOut["exchange"]>) => out.exchange(...request);
-    const redirected = new ServerLink({ url: `http://${door}/mcp`, headers: {}, exchange, onChanged: () => {} });
+    const redirected = new ServerLink({
+      door: { url: `http://${door}/mcp`, headers: {}, exchange },
+      onChanged: () => {},
+    });
     await expect(redirected.list()).rejects.toMatchObject({ mayBeDone: false });
     await out.close();
     elsewhere.close();
@@ -204,7 +209,7 @@ it.each(["stateless", "reject"] as const)(
     const door = `127.0.0.1:${(server.address() as AddressInfo).port}`;
     const wayOut = new WayOut({ allow: [door], isPatient: true });
     const exchange = (...request: Parameters<WayOut["exchange"]>) => wayOut.exchange(...request);
-    const link = new ServerLink({ url: `http://${door}/mcp`, headers: {}, exchange, onChanged: () => {} });
+    const link = new ServerLink({ door: { url: `http://${door}/mcp`, headers: {}, exchange }, onChanged: () => {} });
     try {
       expect(await link.list()).toMatchObject([{ name: "add", annotations: { readOnlyHint: true } }]);
       expect(await link.call(calling("add", { input: { a: 1, b: 2 } }))).toMatchObject({

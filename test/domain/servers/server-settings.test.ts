@@ -1,7 +1,14 @@
 import { expect, it } from "vitest";
 import { isIncluded, natureOf } from "../../../src/domain/servers/server-settings.ts";
 
-const settings = { name: "wiki", url: "", headers: {}, include: ["*"], timeoutMs: 1, isTrusted: false, kinds: {} };
+const settings = {
+  name: "wiki",
+  door: { url: "", headers: {} },
+  include: ["*"],
+  timeoutMs: 1,
+  isTrusted: false,
+  kinds: {},
+};
 const definition = (hints: object) => ({ tool: "move_file", description: "", schema: {}, hints });
 const trusted = { ...settings, isTrusted: true };
 

@@ -98,7 +98,7 @@ onEachDatabase((database) => {
     it("tell who is not there, why", async () => {
       const servers = await process();
       expect(servers.describe(name).condition).toMatchObject({ state: "answers" });
-      const away = serversOf(database(), server, { name, url: "http://10.0.0.1/mcp" });
+      const away = serversOf(database(), server, { name, door: { url: "http://10.0.0.1/mcp", headers: {} } });
       open.push(away);
       await expect(away.probe(name)).rejects.toThrow(
         /does not answer: 10\.0\.0\.1 is not a public address.*web\.allow/,
