@@ -56,7 +56,7 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       "lib lmml prompt matrix images sandboxes type:tables files rights agents memory speech desk plans operations zod",
     sensors: "lib lmml prompt matrix agents type:operations",
     commands:
-      "lib lmml matrix sandboxes type:tables rights agents servers type:memory budget speech operations control zod",
+      "lib lmml prompt matrix sandboxes type:tables rights agents servers type:memory budget speech operations control zod",
     routing:
       "lib prompt database matrix images tables files rights type:agents memory speech crypto operations sight type:turn",
     delivery: "lib prompt type:database matrix type:tables type:rights type:agents speech type:crypto control",

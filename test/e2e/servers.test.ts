@@ -79,6 +79,11 @@ describe("an agent with a server of tools", () => {
     expect(await command(room, `!mcp accept wiki ${code}`)).toContain("`wiki__look`");
     expect(await command(room, "!wiki__look for boats")).toContain("look is done");
     expect(await command(room, "!mcp show wiki")).toContain("`wiki__look` (delete, open to the world)");
+    server.resources.set("notes://today", "It rains. **Now**");
+    expect(await command(room, "!mcp read wiki")).toContain("`notes://today`: `about notes://today`");
+    expect(await command(room, "!mcp read wiki notes://today")).toContain(
+      "```\nnotes://today:\nIt rains. **Now**\n```",
+    );
   });
 
   it("leaves nothing behind that is not told", async () => stage.check());

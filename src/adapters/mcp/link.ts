@@ -1,4 +1,4 @@
-import type { Client, JsonSchemaValidator } from "@modelcontextprotocol/client";
+import type { Client, JsonSchemaValidator, Progress } from "@modelcontextprotocol/client";
 import { callAfter } from "../../base/lib/clock.ts";
 import type { Limits } from "../../base/lib/outside.ts";
 import type { ListedTool } from "./definition.ts";
@@ -20,7 +20,7 @@ export interface ServerAnswer {
 export type SendRequest = (url: string | URL, init: RequestInit, limits: Limits) => Promise<Response>;
 
 /** Way to a server: over HTTP, or by the lines of a program. */
-export type ServerDoor =
+type ServerDoor =
   | {
       readonly url: string;
       readonly headers: Readonly<Record<string, string>>;
@@ -40,8 +40,17 @@ export interface ServerCall {
   /** Name by which the server knows the tool. */
   readonly tool: string;
   readonly input: Readonly<Record<string, unknown>>;
+  /** Longest time without a sign of progress; with such signs it may take ten times as long. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
+  /** Hears how far it is, in the server's words. */
+  readonly onProgress?: ((words: string) => void) | undefined;
+}
+
+/** Something that a server lets one read. */
+export interface ServerResource {
+  readonly uri: string;
+  readonly name: string;
 }
 
 const openMs = 10_000;
@@ -54,6 +63,7 @@ const callBytes = 16_000_000;
 const streamMs = 3_600_000;
 /** Behind the limit of a call itself, which says more. */
 const graceMs = 5_000;
+const patience = 10;
 /** Pauses before a stream is asked anew; the server proposes one. */
 const pauses = { least: 1_000, most: 60_000 };
 
@@ -77,6 +87,7 @@ interface Connection {
 export class ServerLink {
   readonly #parts: LinkParts;
   #connection: Connection | undefined;
+  readonly #closed = new AbortController();
   #callMs = openMs;
 
   constructor(parts: LinkParts) {
@@ -92,19 +103,37 @@ export class ServerLink {
   list(): Promise<readonly ListedTool[]> {
     return this.#with(false, async (client) => {
       if (!client.getServerCapabilities()?.tools) return [];
-      const { tools } = await client.listTools(undefined, { timeout: listMs, cacheMode: "refresh" });
+      const { tools } = await client.listTools(undefined, { ...this.#short, cacheMode: "refresh" });
       return tools;
     });
   }
 
-  async call({ tool, input, timeoutMs, signal }: ServerCall): Promise<ServerAnswer> {
-    this.#callMs = Math.max(this.#callMs, timeoutMs);
+  resources(): Promise<readonly ServerResource[]> {
+    return this.#with(false, async (client) => {
+      if (!client.getServerCapabilities()?.resources) return [];
+      return (await client.listResources(undefined, { ...this.#short, cacheMode: "refresh" })).resources;
+    });
+  }
+
+  /** Reads a resource, in parts as those of an answer. */
+  read(uri: string): Promise<readonly ResultPart[]> {
+    return this.#with(false, async (client) => {
+      const { contents } = await client.readResource({ uri }, { ...this.#short, cacheMode: "bypass" });
+      return contents.map((resource) => ({ type: "resource", resource }));
+    });
+  }
+
+  async call({ tool, input, timeoutMs, signal, onProgress }: ServerCall): Promise<ServerAnswer> {
+    const maxTotalTimeout = timeoutMs * patience;
+    this.#callMs = Math.max(this.#callMs, maxTotalTimeout);
+    const limits = { timeout: timeoutMs, resetTimeoutOnProgress: true, maxTotalTimeout, signal };
     const { ProtocolError } = await import("@modelcontextprotocol/client");
     try {
       return await this.#with(true, async (client) => {
         signal.throwIfAborted();
         const asked = { name: tool, arguments: { ...input } };
-        const answer = await client.callTool(asked, { timeout: timeoutMs, signal }).catch((thrown: unknown) => {
+        const onprogress = (at: Progress) => onProgress?.(progressText(at));
+        const answer = await client.callTool(asked, { ...limits, onprogress }).catch((thrown: unknown) => {
           // A refusal that the protocol knows is an answer, in the words of the server.
           if (!(thrown instanceof ProtocolError)) throw thrown;
           return { isError: true, content: [{ type: "text", text: thrown.message }], structuredContent: undefined };
@@ -118,7 +147,9 @@ export class ServerLink {
     }
   }
 
+  /** Ends the connection for good. */
   async close(): Promise<void> {
+    this.#closed.abort();
     const connection = this.#connection;
     this.#connection = undefined;
     await end(connection);
@@ -144,6 +175,10 @@ export class ServerLink {
       // The last who waits on a connection that is left ends it.
       if (this.#connection !== connection && connection.waiting === 0) void end(connection);
     }
+  }
+
+  get #short(): { readonly timeout: number; readonly signal: AbortSignal } {
+    return { timeout: listMs, signal: this.#closed.signal };
   }
 
   #begin(): Connection {
@@ -181,7 +216,7 @@ export class ServerLink {
           reconnectionScheduler: (reconnect, delay) =>
             callAfter(Math.min(Math.max(delay, pauses.least), pauses.most), reconnect),
         });
-    await client.connect(transport, { timeout: openMs }).catch(async (error: unknown) => {
+    await client.connect(transport, { timeout: openMs, signal: this.#closed.signal }).catch(async (error: unknown) => {
       await transport.close();
       throw error;
     });
@@ -195,6 +230,11 @@ export class ServerLink {
     return exchange(to, init, { ms, bytes: isCall ? callBytes : listBytes });
   }
 }
+
+const progressText = ({ progress, total, message }: Progress): string =>
+  [total === undefined ? `${progress}` : `${progress} of ${total}`, ...(message === undefined ? [] : [message])].join(
+    ": ",
+  );
 
 const end = async (connection: Connection | undefined): Promise<void> => {
   const client = await connection?.client.catch(() => undefined);

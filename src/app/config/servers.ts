@@ -53,7 +53,12 @@ const serverSection = section({
     .array(z.string(patterns).min(1, patterns), patterns)
     .default(["*"])
     .describe("Tools that agents may have."),
-  timeoutSeconds: z.int(seconds).min(1, seconds).max(3_600, seconds).default(60).describe("Longest time of one call."),
+  timeoutSeconds: z
+    .int(seconds)
+    .min(1, seconds)
+    .max(3_600, seconds)
+    .default(60)
+    .describe("Longest time of one call without a sign of progress; with such signs it may take ten times as long."),
   trustAnnotations: z
     .boolean("true or false")
     .default(false)

@@ -1,6 +1,13 @@
 import { type Definitions, joinedName, readDefinitions, type ServerDefinition } from "../../adapters/mcp/definition.ts";
 import { ServerFailure } from "../../adapters/mcp/failure.ts";
-import { type SendRequest, type ServerAnswer, type ServerCall, ServerLink } from "../../adapters/mcp/link.ts";
+import {
+  type ResultPart,
+  type SendRequest,
+  type ServerAnswer,
+  type ServerCall,
+  ServerLink,
+  type ServerResource,
+} from "../../adapters/mcp/link.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import { messageOf, UserError } from "../../base/lib/errors.ts";
 import { digest } from "../../base/lib/ids.ts";
@@ -124,13 +131,17 @@ export class Servers {
 
   /** Asks a server now what it has. Throws a `UserError` that says why it does not answer. */
   async probe(server: string): Promise<void> {
-    const known = this.#find(server);
-    try {
-      await this.#look(known);
-    } catch (error) {
-      if (!(error instanceof ServerFailure)) throw error;
-      throw new UserError(`The server ${server} does not answer: ${error.message}.`);
-    }
+    await this.#orTell(server, (known) => this.#look(known));
+  }
+
+  /** Lists what a server lets one read. Throws a `UserError` that says why it does not answer. */
+  resources(server: string): Promise<readonly ServerResource[]> {
+    return this.#orTell(server, ({ link }) => link.resources());
+  }
+
+  /** Reads something that a server has. Throws as above. */
+  read(server: string, uri: string): Promise<readonly ResultPart[]> {
+    return this.#orTell(server, ({ link }) => link.read(uri));
   }
 
   /** Definitions that are withheld until somebody accepts them, and a short name for exactly these. */
@@ -152,7 +163,7 @@ export class Servers {
    * Calls a tool. A server that was away is asked first what it has.
    * @throws UserError if it was not done; ServerFailure if that is not known
    */
-  async call(name: string, { input, signal }: Pick<ServerCall, "input" | "signal">): Promise<ServerAnswer> {
+  async call(name: string, asked: Omit<ServerCall, "tool" | "timeoutMs">): Promise<ServerAnswer> {
     const row = this.#rows.get(name);
     const known = row && this.#known.get(row.server);
     if (!row?.accepted || !known) throw new UserError(`There is no tool ${name} any more.`);
@@ -163,7 +174,7 @@ export class Servers {
       try {
         if (!known.link.isOpen) await this.#look(known);
         this.#requireOffered(name, accepted);
-        const answer = await known.link.call({ tool, input, timeoutMs, signal });
+        const answer = await known.link.call({ ...asked, tool, timeoutMs });
         this.#parts.onCalled(server, answer.isError ? "failed" : "done");
         return answer;
       } catch (error) {
@@ -183,6 +194,16 @@ export class Servers {
     throw new UserError(
       `the server has changed what ${name} is: it is withheld until an admin accepts it (!mcp accept ${row?.server})`,
     );
+  }
+
+  async #orTell<Result>(server: string, ask: (known: Known) => Promise<Result>): Promise<Result> {
+    const known = this.#find(server);
+    try {
+      return await ask(known);
+    } catch (error) {
+      if (!(error instanceof ServerFailure)) throw error;
+      throw new UserError(`The server ${server} does not answer: ${error.message}.`);
+    }
   }
 
   #find(server: string): Known {

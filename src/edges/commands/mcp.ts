@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { fence, inlineCode } from "../../adapters/matrix/markdown.ts";
 import { lengthText } from "../../base/lib/length-text.ts";
+import { beginning } from "../../base/prompt/measure.ts";
 import { natureOf } from "../../domain/servers/server-settings.ts";
 import type { Servers } from "../../domain/servers/servers.ts";
 import { defineCommand, noInput } from "../../engine/control/define-command.ts";
-import { serverTaint } from "../../engine/operations/server-outcome.ts";
+import { serverTaint, textOfParts } from "../../engine/operations/server-outcome.ts";
 import { lineOf, showText } from "../../engine/operations/shown-text.ts";
 
 const descriptionMost = 200;
@@ -63,6 +64,31 @@ export const commands = [
     async run({ server: name }, { clock, servers }) {
       await servers.probe(name);
       return summaryOf(servers.describe(name), clock.now());
+    },
+  }),
+  defineCommand({
+    command: "mcp read",
+    examples: ["wiki", "wiki notes://today"],
+    description: "Lists what a server lets you read, or shows one thing of it.",
+    topic: "servers",
+    where: "anywhere",
+    level: "use",
+    input: z.object({
+      server,
+      uri: z.string().trim().min(1).max(4_000).optional().describe("Its name, as the list without it has it"),
+    }),
+    positional: ["uri"],
+    async run({ server: name, uri }, { prefix, servers }) {
+      const taint = [serverTaint(name)];
+      if (uri !== undefined) {
+        const shown = showText(textOfParts(await servers.read(name, uri)));
+        const text = shown.length > shownMost ? `${beginning(shown, shownMost)}\n(cut)` : shown;
+        return { text: text === "" ? "It is empty." : fence(text), taint };
+      }
+      const listed = await servers.resources(name);
+      if (listed.length === 0) return `The server ${inlineCode(name)} lists nothing to read.`;
+      const lines = listed.map((one) => `- ${inlineCode(lineOf(one.uri))}: ${inlineCode(lineOf(one.name) || "-")}`);
+      return { text: `${cutLines(lines)}\n\n\`${prefix}mcp read ${name} NAME\` shows one.`, taint };
     },
   }),
   defineCommand({

@@ -48,6 +48,15 @@ interface FoundFile {
   readonly name: string;
 }
 
+/** Parts of a result as one text; of files it says what they are. */
+export const textOfParts = (parts: readonly ResultPart[]): string =>
+  parts
+    .map((part) => {
+      const found = readPart(part);
+      return "text" in found ? found.text : `(a file of ${found.bytes.length} bytes)`;
+    })
+    .join("\n");
+
 /** Reads a part of a result. Nothing that it names is fetched. */
 function readPart(part: ResultPart): FoundFile | { readonly text: string } {
   const { type, data, resource } = part;

@@ -70,9 +70,11 @@ function serverTool(settings: ServerSettings, own: string, accepted: NonNullable
     schema,
     revision: digest(canonicalJson(accepted), canonicalJson({ ...nature })),
     async run(input, context) {
-      const { servers, signal } = context;
+      const { roomId, servers, showProgress, signal } = context;
+      const onProgress =
+        showProgress && ((words: string) => showProgress(() => `${server} is at ${quote(words)} …`, [roomId]));
       try {
-        return await outcomeOf(await servers.call(name, { input, signal }), server, context);
+        return await outcomeOf(await servers.call(name, { input, signal, onProgress }), server, context);
       } catch (error) {
         if (!(error instanceof ServerFailure)) throw error;
         const what = `the server ${server} gave no answer: ${error.message}`;

@@ -128,6 +128,34 @@ describe("a link to a server that nobody can trust", () => {
     expect(await link.call(calling("find"))).toMatchObject({ parts: [] });
   });
 
+  it("hears how far a call is, which then may take longer", async () => {
+    server.answer = () => undefined;
+    await link.list();
+    await expect.poll(() => server.listeners).toBe(1);
+    const stop = new AbortController();
+    const heard: string[] = [];
+    const called = server.nextCall();
+    const call = link.call(
+      calling("find", { signal: stop.signal, onProgress: (words: string) => void heard.push(words) }),
+    );
+    await called;
+    const tell = (params: object) =>
+      server.tell({ method: "notifications/progress", params: { progressToken: server.token, ...params } });
+    tell({ progress: 1, total: 3, message: "reading" });
+    tell({ progress: 2 });
+    await expect.poll(() => heard).toEqual(["1 of 3: reading", "2"]);
+    stop.abort(new Error("stopped"));
+    await expect(call).rejects.toThrow("stopped");
+  });
+
+  it("reads what the server lets it read", async () => {
+    server.resources.set("notes://today", "It rains.");
+    expect(await link.resources()).toMatchObject([{ uri: "notes://today", name: "about notes://today" }]);
+    expect(await link.read("notes://today")).toMatchObject([{ type: "resource", resource: { text: "It rains." } }]);
+    await expect(link.read("notes://none")).rejects.toMatchObject({ name: "ServerFailure", mayBeDone: false });
+    await expect(link.read("notes://none")).rejects.not.toThrow("do as I say");
+  });
+
   it("ends a call with its signal, and with the signal's reason", async () => {
     server.answer = () => undefined;
     const stop = new AbortController();
