@@ -9,14 +9,14 @@ export class ServerFailure extends Error {
   readonly mayBeDone: boolean;
   /** True if the server has forgotten us, as after a start: whoever begins anew is answered. */
   readonly isSessionLost: boolean;
-  /** True if it has only taken too long: the connection is still good. */
-  readonly isSlow: boolean;
+  /** True if the connection is still good: it has refused, or one call has taken too long. */
+  readonly isAlive: boolean;
 
   constructor(message: string, facts: Pick<ServerFailure, "mayBeDone"> & Partial<ServerFailure>) {
     super(message);
     this.mayBeDone = facts.mayBeDone;
     this.isSessionLost = facts.isSessionLost ?? false;
-    this.isSlow = facts.isSlow ?? false;
+    this.isAlive = facts.isAlive ?? false;
   }
 }
 
@@ -56,8 +56,12 @@ export function serverFailureOf(thrown: unknown, isCall: boolean): ServerFailure
   const reason = networkReason(thrown);
   const code = "code" in reason ? String(reason.code) : "";
   if (reason instanceof UserError) return new ServerFailure(reason.message.replace(/\.$/, ""), { mayBeDone: false });
-  const isSlow = code === "REQUEST_TIMEOUT";
-  return new ServerFailure(wordsOf(reason, code), { mayBeDone: isCall && !unsent.includes(code), isSlow });
+  const isRefusal = reason.name === "ProtocolError";
+  const isAlive = isRefusal || (isCall && code === "REQUEST_TIMEOUT");
+  return new ServerFailure(wordsOf(reason, code), {
+    mayBeDone: isCall && !isRefusal && !unsent.includes(code),
+    isAlive,
+  });
 }
 
 /** Words of the server do not stand in errors: they could be anything. */
@@ -65,6 +69,7 @@ function wordsOf(reason: Error, code: string): string {
   const known = Object.hasOwn(codes, code) ? codes[code] : undefined;
   if (known !== undefined) return known;
   if (reason instanceof OverLimit) return reason.message;
+  if (reason.name === "ProtocolError") return `it refuses that (${/^-?\d{1,6}$/.exec(code)?.[0] ?? "no code"})`;
   if (reason instanceof SyntaxError) return "it sent something that is no JSON";
   if (reason.name === "ZodError") return "it sent something that is not of the protocol";
   return /^[A-Z0-9_]{2,60}$/.test(code) ? code : "it sent something that is not understood";

@@ -170,7 +170,7 @@ export class ServerLink {
       throw failure;
     } finally {
       connection.waiting -= 1;
-      const isGood = failure === undefined || (failure.isSlow && isCall);
+      const isGood = failure === undefined || failure.isAlive;
       if (!isGood) this.#leave(connection);
       // The last who waits on a connection that is left ends it.
       if (this.#connection !== connection && connection.waiting === 0) void end(connection);
@@ -224,8 +224,9 @@ export class ServerLink {
   }
 
   #fetch(exchange: SendRequest, to: string | URL, init: RequestInit = {}): Promise<Response> {
-    const isCall = typeof init.body === "string" && init.body.includes('"method":"tools/call"');
-    const isStream = init.method === "GET";
+    const asks = (method: string) => typeof init.body === "string" && init.body.includes(`"method":"${method}"`);
+    const isCall = asks("tools/call");
+    const isStream = init.method === "GET" || (!isCall && asks("subscriptions/listen"));
     const ms = isStream ? streamMs : isCall ? this.#callMs + graceMs : listMs;
     return exchange(to, init, { ms, bytes: isCall ? callBytes : listBytes });
   }

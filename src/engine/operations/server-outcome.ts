@@ -2,6 +2,7 @@ import type { ResultPart, ServerAnswer } from "../../adapters/mcp/link.ts";
 import { UserError } from "../../base/lib/errors.ts";
 import { isObject } from "../../base/lib/json.ts";
 import { toStorable } from "../../base/lib/storable.ts";
+import { visible } from "../../base/lmml/visible.ts";
 import { contentOf, extensionOf, type FileContent } from "../../domain/files/content.ts";
 import { folderHere, formatPath } from "../../domain/files/path.ts";
 import type { ToolContext, ToolOutcome } from "./tool.ts";
@@ -33,7 +34,7 @@ export async function outcomeOf(answer: ServerAnswer, server: string, saver: Sav
   }
   // Servers that give values give them as a text, too.
   if (texts.length === 0 && answer.structured !== undefined) texts.push(JSON.stringify(answer.structured));
-  const text = cut(toStorable(texts.join("\n")) || "(nothing)");
+  const text = cut(visible(toStorable(texts.join("\n"))) || "(nothing)");
   return {
     result: answer.isError ? `The server ${server} says that this failed:\n${text}` : text,
     isVerbatim: true,
