@@ -8,12 +8,12 @@ import type { TestUser } from "../support/user.ts";
 const turns = 50;
 const filler = "The tide tables of the harbour were compared once more, line by line. ".repeat(19);
 
-describe.each(["embedded", "postgres"] as const)("on the %s database", (database) => {
+describe("memory of an agent that works for long", () => {
   let stage: Stage;
   let ann: TestUser;
   beforeAll(async () => {
     stage = await Stage.set({
-      database,
+      database: "embedded",
       agents: { helper: { approxContextCharsMax: 20_000 } },
       permissions: { "@ann:clevernet.test": "admin" },
     });

@@ -81,8 +81,11 @@ export class Sandboxes implements SandboxProvider {
     const name = await this.#nameOf(conversation);
     return this.#inTurn.run([name], async () => {
       const { clock, table } = this.#parts;
+      let found = await table.use(conversation, name);
+      for (; !found; found = await table.use(conversation, name)) await clock.sleep(whileStoppingMs);
+      // Whoever has stopped it may be another process: that the link is lost is heard later.
+      if (!found.isAwake) await this.#hangUp(name);
       const runner = this.#runnerOf(name);
-      while (!(await table.use(conversation, name))) await clock.sleep(whileStoppingMs);
       return this.#orTell(async () => {
         if (!runner.isOpen) await this.#wake(name);
         await this.#prepare(name, runner);
@@ -100,7 +103,8 @@ export class Sandboxes implements SandboxProvider {
   async status(conversation: Conversation): Promise<SandboxStatus | undefined> {
     const row = await this.#parts.table.find(conversation);
     if (!row) return undefined;
-    const isRunning = this.#runnerOf(row.name).isOpen || (await this.#orTell(() => this.#find(row.name)))?.isRunning;
+    const isLinked = row.isAwake && this.#runnerOf(row.name).isOpen;
+    const isRunning = isLinked || (await this.#orTell(() => this.#find(row.name)))?.isRunning;
     return { ...row, isRunning: isRunning === true };
   }
 
@@ -130,8 +134,7 @@ export class Sandboxes implements SandboxProvider {
     const name = await this.#nameOf(conversation);
     await this.#inTurn.run([name], () =>
       this.#orTell(async () => {
-        await host.stop(name);
-        await table.markStopped(name);
+        await this.#stop(name);
         await host.start(name);
         await table.markAwake(name);
       }),
@@ -216,15 +219,22 @@ export class Sandboxes implements SandboxProvider {
 
   /** Stops one that was claimed: nobody else uses it meanwhile. */
   async #stop(name: string): Promise<void> {
+    await this.#hangUp(name);
     await this.#host.stop(name);
     await this.#parts.table.markStopped(name);
     this.#parts.log.debug({ sandbox: name }, "a sandbox was stopped");
   }
 
   async #remove(name: string): Promise<void> {
-    await this.#runners.get(name)?.close();
-    this.#runners.delete(name);
+    await this.#hangUp(name);
     await this.#host.remove(name);
+  }
+
+  /** Ends the link to a sandbox: the next use makes another. */
+  async #hangUp(name: string): Promise<void> {
+    const runner = this.#runners.get(name);
+    this.#runners.delete(name);
+    await runner?.close();
   }
 
   /** Ties the way out to a client of a runner, and takes away what an earlier one has left. Once for each. */

@@ -45,16 +45,16 @@ export class SandboxTable {
     }
   }
 
-  /** Counts a use. Returns false while somebody stops the sandbox. */
-  async use({ agent, roomId }: Conversation, name: string): Promise<boolean> {
-    const rows = await this.#database.run(
-      (sql) => sql`
+  /** Counts a use, and tells if the sandbox was stopped since it was woken last. Returns undefined while somebody stops it. */
+  async use({ agent, roomId }: Conversation, name: string): Promise<{ isAwake: boolean } | undefined> {
+    const [row] = await this.#database.run(
+      (sql) => sql<{ isAwake: boolean }[]>`
         insert into sandboxes (agent, room_id, name) values (${agent}, ${roomId}, ${name})
         on conflict (agent, room_id) do update set used_at = now(), stopping_since = null
         where sandboxes.stopping_since is null or sandboxes.stopping_since < now() - ${stoppingMost}::interval
-        returning name`,
+        returning is_awake as "isAwake"`,
     );
-    return rows.length > 0;
+    return row;
   }
 
   /** It is still in use. */

@@ -109,7 +109,7 @@ describeSandbox("commands in sandboxes", () => {
       const { number, outcome } = await computers.run(at, "echo first; (sleep 1; echo second; sleep 1000) &");
       expect(outcome).toMatchObject({ reason: "exit", code: 0, stdout: { text: "first\n" } });
       await expect.poll(() => computers.out(at, `cat /workspace/.output/${number}`)).toBe("first\nsecond\n");
-      // What has read it last may be ending still.
+      // Its last reader may be ending still.
       await expect.poll(async () => (await computers.journal.underWay(at)).map((row) => row.number)).toEqual([number]);
     });
 

@@ -73,7 +73,20 @@ describeSandbox("sandboxes of conversations", () => {
       expect(await status(computers, idle)).toBe(false);
       expect(await status(computers, used)).toBe(true);
       expect(await computers.out(idle, "cat /workspace/file; pgrep -c sleep || true")).toBe("kept\n0\n");
-      expect(await computers.journal.underWay(idle)).toHaveLength(0);
+      // The command that has looked may be ending still.
+      await expect.poll(() => computers.journal.underWay(idle)).toHaveLength(0);
+    });
+
+    it("that another process has stopped are woken, before the end of the link to them is heard", async () => {
+      const homeserver = secret(8);
+      const [one, other] = [installation({ homeserver }), installation({ homeserver })];
+      const at = room();
+      const { runner } = await one.sandboxes.use(at);
+      Object.defineProperty(runner, "isOpen", { value: true });
+      await unused(at, `${settings(one).idleSeconds + 1} seconds`);
+      expect(await other.sandboxes.stopIdle()).toBe(1);
+      expect(await status(one, at)).toBe(false);
+      expect(await one.out(at, "echo awake")).toBe("awake\n");
     });
 
     it("wait for whoever stops them, and for nobody who has died meanwhile", async () => {
