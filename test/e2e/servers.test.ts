@@ -65,6 +65,28 @@ describe("an agent with a server of tools", () => {
     expect(made("write")).toBe(before + 1);
   });
 
+  it("shows in the room of thoughts how far a call is, and !stop ends it", async () => {
+    const invited = () => ann.client.getRooms().find(({ name }) => name === "Thoughts of helper");
+    await eventually(() => invited() !== undefined, { what: "the room of thoughts" });
+    const thoughts = String(invited()?.roomId);
+    await ann.join(thoughts);
+    const room = await stage.directRoom(ann);
+    const { answer } = server;
+    server.answer = () => undefined;
+    const called = server.nextCall();
+    await ann.say(room, 'do 5 wiki__look {"query":"five"}');
+    await called;
+    server.answer = answer;
+    const progress = { progressToken: server.token, progress: 1, total: 3, message: "five" };
+    await eventually(() => server.listeners > 0, { what: "the stream of the server" });
+    server.tell({ method: "notifications/progress", params: progress });
+    const { body } = await ann.waitForMessage(thoughts, (message) => message.body.includes("wiki__look is at"));
+    expect(body).toBe("helper (@agent_helper:clevernet.test): wiki__look is at 1 of 3.");
+    await command(room, "!stop");
+    const isOver = async () => /interrupted.*wiki__look/.test(await command(room, "!operations"));
+    await eventually(isOver, { what: "the end of the call" });
+  });
+
   it("its tools are commands, and one that has changed is withheld until an admin accepts it", async () => {
     const room = await stage.directRoom(ann);
     expect(await command(room, "!wiki__look for boats")).toContain("look is done");

@@ -148,6 +148,7 @@ export function mindOf(database: Database, options: MindOptions): Mind {
       knowledge: new KnowledgeBase(database, () => undefined),
       memory,
       onLogGrown: (...grown) => compactor.consider(...grown),
+      onProgress: () => {},
       operations,
       rooms,
       ...noComputers(database),

@@ -43,8 +43,8 @@ export interface ServerCall {
   /** Longest time without a sign of progress; with such signs it may take ten times as long. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Hears how far it is, in the server's words. */
-  readonly onProgress?: ((words: string) => void) | undefined;
+  /** Hears how far it is, such as "2 of 3", and what the server says about it. */
+  readonly onProgress?: ((amount: string, words: string | undefined) => void) | undefined;
 }
 
 /** Something that a server lets one read. */
@@ -132,7 +132,7 @@ export class ServerLink {
       return await this.#with(true, async (client) => {
         signal.throwIfAborted();
         const asked = { name: tool, arguments: { ...input } };
-        const onprogress = (at: Progress) => onProgress?.(progressText(at));
+        const onprogress = (at: Progress) => onProgress?.(amountOf(at), at.message);
         const answer = await client.callTool(asked, { ...limits, onprogress }).catch((thrown: unknown) => {
           // A refusal that the protocol knows is an answer, in the words of the server.
           if (!(thrown instanceof ProtocolError)) throw thrown;
@@ -232,10 +232,8 @@ export class ServerLink {
   }
 }
 
-const progressText = ({ progress, total, message }: Progress): string =>
-  [total === undefined ? `${progress}` : `${progress} of ${total}`, ...(message === undefined ? [] : [message])].join(
-    ": ",
-  );
+const amountOf = ({ progress, total }: Progress): string =>
+  total === undefined ? `${progress}` : `${progress} of ${total}`;
 
 const end = async (connection: Connection | undefined): Promise<void> => {
   const client = await connection?.client.catch(() => undefined);

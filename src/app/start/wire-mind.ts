@@ -67,6 +67,7 @@ interface Setting
   readonly directory: AgentDirectory;
   readonly events: Events;
   readonly rooms: Rooms;
+  readonly thoughts: { readonly show: SharedServices["onProgress"] };
 }
 
 /** Makes the services that turns think and act with. */
@@ -139,6 +140,7 @@ export async function wireMind(setting: Setting) {
     knowledge: new KnowledgeBase(database, () => embeddings.forQuestions),
     memory,
     onLogGrown: (...grown) => compactor.consider(...grown),
+    onProgress: (...progress) => setting.thoughts.show(...progress),
     operations,
     rooms: setting.rooms,
     schedules,

@@ -145,7 +145,7 @@ export async function wire({ live, registration, database, notifier, leases, log
   });
   const controlRoom = new ControlRoom({ ...shared, configured: () => live.current.controlRoom });
   const { botUserId } = client;
-  const mental = { ...shared, live, database, notifier, metrics, botUserId, events };
+  const mental = { ...shared, live, database, notifier, metrics, botUserId, events, thoughts };
   const { schedules, embeddings, computers, sandboxKeeper, servers, ...own } = await wireMind(mental);
   const mind: Mind = {
     ...shared,

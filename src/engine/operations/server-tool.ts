@@ -70,9 +70,12 @@ function serverTool(settings: ServerSettings, own: string, accepted: NonNullable
     schema,
     revision: digest(canonicalJson(accepted), canonicalJson({ ...nature })),
     async run(input, context) {
-      const { roomId, servers, showProgress, signal } = context;
-      const onProgress =
-        showProgress && ((words: string) => showProgress(() => `${server} is at ${quote(words)} …`, [roomId]));
+      const { agent, by, onProgress: tell, roomId, servers, showProgress, signal } = context;
+      const onProgress = (amount: string, words = ""): void => {
+        showProgress?.(() => `${server} is at ${amount}${words === "" ? "" : `: ${quote(words)}`} …`, [roomId]);
+        // Words may repeat what is said in this room: they are for those who wait here.
+        if (by === "model") tell(agent.name, roomId, `${name} is at ${amount}.`);
+      };
       try {
         return await outcomeOf(await servers.call(name, { input, signal, onProgress }), server, context);
       } catch (error) {

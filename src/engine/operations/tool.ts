@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { ThreadPlace } from "../../adapters/matrix/relation.ts";
 import type { Interpreter } from "../../adapters/sandbox/interpreter.ts";
-import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
+import type { AgentName, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Element } from "../../base/lmml/element.ts";
 import type { Agent, AgentDirectory } from "../../domain/agents/agent.ts";
 import type { ToolSet } from "../../domain/agents/settings.ts";
@@ -48,6 +48,8 @@ export interface SharedServices {
     place: { readonly roomId: RoomId; readonly requesters: readonly UserId[] },
     bytes: number,
   ) => void;
+  /** Shows those who may see what an agent thinks that a call in this room goes on. */
+  readonly onProgress: (agent: AgentName, roomId: RoomId, text: string) => void;
   readonly operations: Pick<Operations, "shown">;
   readonly rooms: Rooms;
   readonly sandboxCommands: Pick<CommandJournal, "run">;

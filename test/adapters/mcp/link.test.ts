@@ -133,17 +133,22 @@ describe("a link to a server that nobody can trust", () => {
     await link.list();
     await expect.poll(() => server.listeners).toBe(1);
     const stop = new AbortController();
-    const heard: string[] = [];
+    const heard: unknown[] = [];
     const called = server.nextCall();
     const call = link.call(
-      calling("find", { signal: stop.signal, onProgress: (words: string) => void heard.push(words) }),
+      calling("find", { signal: stop.signal, onProgress: (...at: unknown[]) => void heard.push(at) }),
     );
     await called;
     const tell = (params: object) =>
       server.tell({ method: "notifications/progress", params: { progressToken: server.token, ...params } });
     tell({ progress: 1, total: 3, message: "reading" });
     tell({ progress: 2 });
-    await expect.poll(() => heard).toEqual(["1 of 3: reading", "2"]);
+    await expect
+      .poll(() => heard)
+      .toEqual([
+        ["1 of 3", "reading"],
+        ["2", undefined],
+      ]);
     stop.abort(new Error("stopped"));
     await expect(call).rejects.toThrow("stopped");
   });
