@@ -54,6 +54,8 @@ export interface ServerResource {
 }
 
 const openMs = 10_000;
+/** A program may have to be fetched first. */
+const startMs = 60_000;
 const listMs = 20_000;
 const pagesMost = 16;
 const listBytes = 4_000_000;
@@ -216,7 +218,8 @@ export class ServerLink {
           reconnectionScheduler: (reconnect, delay) =>
             callAfter(Math.min(Math.max(delay, pauses.least), pauses.most), reconnect),
         });
-    await client.connect(transport, { timeout: openMs, signal: this.#closed.signal }).catch(async (error: unknown) => {
+    const timeout = door.start ? startMs : openMs;
+    await client.connect(transport, { timeout, signal: this.#closed.signal }).catch(async (error: unknown) => {
       await transport.close();
       throw error;
     });
