@@ -79,6 +79,7 @@ describe("configuration", () => {
       },
       files: { quotaMegabytes: 256 },
       memory: { ranking: "product", historyMessages: 1_000, historyDays: 365 },
+      mcp: [],
       media: { maxMegabytes: 16 },
       encryption: { maxOpenDevices: 200 },
       permissions: { "@you:example.org": "admin" },
@@ -127,6 +128,46 @@ describe("configuration", () => {
     ]);
     expect(await refusal(`${minimal}embeddings: { downloadFrom: somewhere }\n`)).toEqual([
       'embeddings.downloadFrom: found "somewhere", expected a URL, or nowhere',
+    ]);
+  });
+
+  it("takes servers of tools: addresses and programs", async () => {
+    const { mcp } = await load(
+      `${minimal}mcp: { wiki: { url: "https://wiki.test/mcp", headers: { Authorization: "Bearer \${TOKEN}" }, tools: { a: read } }, files: { command: [node, a.js], env: { KEY: x }, network: [npm], timeoutSeconds: 5 } }\n`,
+      { TOKEN: "t" },
+    );
+    expect(mcp).toEqual([
+      {
+        name: "wiki",
+        door: { url: "https://wiki.test/mcp", headers: { Authorization: "Bearer t" } },
+        include: ["*"],
+        timeoutMs: 60_000,
+        isTrusted: false,
+        kinds: { a: "read" },
+      },
+      {
+        name: "files",
+        door: { command: ["node", "a.js"], env: { KEY: "x" }, network: ["npm"] },
+        include: ["*"],
+        timeoutMs: 5_000,
+        isTrusted: false,
+        kinds: {},
+      },
+    ]);
+  });
+
+  it("refuses a server that is neither or both, and shows nothing of its headers and its environment", async () => {
+    const lines = await refusal(
+      `${minimal}mcp: { A: {}, a: {}, b: { url: "http://b/", command: [x], headers: { X-Key: "käy" } }, c: { command: [x], env: { K: [1] }, network: [10.0.0.1] } }\n`,
+    );
+    expect(lines).toEqual([
+      expect.stringMatching(/^mcp\.A: expected a name of 1 to 20 characters/),
+      expect.stringMatching(/^mcp\.a\.url: missing, expected exactly one of url and command/),
+      expect.stringMatching(/^mcp\.b\.headers\.X-Key: found a value not shown, expected headers such as Authorization/),
+      expect.stringMatching(/^mcp\.b\.url: found "http:\/\/b\/", expected exactly one of url and command/),
+      "mcp.b.headers: found settings, expected none beside command",
+      "mcp.c.env.K: found a value not shown, expected values by their names, such as LANG: en",
+      expect.stringMatching(/^mcp\.c\.network\[0\]: found "10\.0\.0\.1", expected a list of hosts/),
     ]);
   });
 

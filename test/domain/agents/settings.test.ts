@@ -45,6 +45,7 @@ describe("agent settings", () => {
       streaming: false,
       reply: "auto",
       maxConcurrentTurns: 4,
+      mcp: [],
       maxIterations: null,
       timeZone: "UTC",
     });
@@ -167,6 +168,7 @@ describe("agent settings", () => {
     ["reloadEphemeris", [true, false], [null, "yes"]],
     ["mode", ["none", "read", "create", "update", "delete"], ["all", null]],
     ["tools", [["core"], ["core", "planner"]], ["core", ["shell"], null]],
+    ["mcp", [[], ["wiki"]], [null, "wiki", [""], [5]]],
     ["subAgents", [null, [], ["clerk"]], ["clerk", [""], [5]]],
     ["images", [true, false], [null, "no"]],
     ["budget", [null, {}, { tokens: 0 }, { usd: 0.5 }], [5, { tokens: -1 }, { tokens: 0.5 }, { usd: "5" }, { eur: 5 }]],
