@@ -24,18 +24,20 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     embedding:
       "lib @huggingface/tokenizers onnxruntime-node zod node:crypto node:fs node:fs/promises node:path node:stream node:stream/promises node:worker_threads",
     images: "sharp",
+    mcp: "lib lmml @modelcontextprotocol/client",
     web: "lib defuddle execa fast-xml-parser linkedom mdream undici unpdf zod node:dns node:fs node:path node:stream/consumers node:url node:worker_threads",
     sandbox:
       "lib execa luxon quickjs-wasi zod node:dns node:fs node:fs/promises node:http node:net node:os node:path node:stream node:url node:worker_threads",
   },
   domain: {
-    tables: "lib type:prompt database lru-cache pgvector",
+    tables: "lib type:prompt database type:mcp lru-cache pgvector",
     sandboxes: "lib sandbox tables node:fs node:net node:os node:path node:stream",
     files: "lib lmml type:database sandbox tables file-type mime-types re2js node:timers/promises",
     rights: "lib type:prompt type:database matrix type:tables",
     agents: "lib type:database type:matrix model tables files zod node:fs/promises",
     budget: "lib lmml prompt model type:tables type:agents",
     speech: "lib lmml prompt matrix type:tables type:agents",
+    servers: "lib mcp sandbox tables type:agents",
     memory: "lib type:lmml database embedding matrix tables files rights type:agents zod",
     desk: "lib lmml prompt type:database images matrix tables files agents budget lru-cache",
     plans: "lib lmml prompt tables rights speech cron-parser luxon node-cron zod",
@@ -43,28 +45,30 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   engine: {
     operations:
-      "lib lmml prompt type:database images matrix type:model type:sandbox type:sandboxes type:tables files rights agents type:memory type:budget speech desk type:plans lru-cache zod",
+      "lib lmml prompt type:database images matrix type:model type:sandbox mcp type:sandboxes type:tables files rights agents servers type:memory type:budget speech desk type:plans lru-cache zod",
     sight: "lib lmml prompt type:database matrix tables files rights agents memory desk operations lru-cache",
     turn: "lib lmml prompt type:database type:matrix model images tables files rights agents memory budget speech operations sight lru-cache",
     control:
-      "lib lmml prompt matrix type:sandboxes type:tables type:files rights agents type:memory speech operations turn zod",
+      "lib lmml prompt matrix type:sandboxes type:tables type:files rights agents type:servers type:memory speech operations turn zod",
   },
   edges: {
     tools:
       "lib lmml prompt matrix images sandboxes type:tables files rights agents memory speech desk plans operations zod",
     sensors: "lib lmml prompt matrix agents type:operations",
-    commands: "lib lmml matrix sandboxes type:tables rights agents type:memory budget speech operations control zod",
+    commands:
+      "lib lmml prompt matrix sandboxes type:tables rights agents servers type:memory budget speech operations control zod",
     routing:
       "lib prompt database matrix images tables files rights type:agents memory speech crypto operations sight type:turn",
     delivery: "lib prompt type:database matrix type:tables type:rights type:agents speech type:crypto control",
     demo: "lib lmml prompt matrix execa yaml zod node:events node:fs node:fs/promises node:http node:net node:os node:path node:stream/consumers",
   },
   app: {
-    config: "lib embedding sandbox web rights agents type:memory budget zod node:fs/promises node:os node:path",
+    config:
+      "lib embedding sandbox web rights agents type:servers type:memory budget zod node:fs/promises node:os node:path",
     operator:
-      "lib database matrix model embedding sandbox web tables rights agents type:memory crypto config node:fs/promises node:path node:util",
+      "lib database matrix model embedding mcp sandbox web tables rights agents type:servers type:memory crypto config node:fs/promises node:path node:util",
     start:
-      "lib database matrix model sandbox sandboxes web tables files rights agents memory budget type:speech desk plans crypto operations sight turn control routing delivery config operator prom-client node:fs/promises",
+      "lib database matrix model sandbox sandboxes web tables files rights agents servers memory budget speech desk plans crypto operations sight turn control routing delivery config operator prom-client node:fs/promises",
     "main.ts": "lib matrix demo config operator start commander node:module node:path node:readline/promises",
   },
 };

@@ -17,6 +17,7 @@ import { processes } from "./processes.ts";
 import { recall } from "./recall.ts";
 import { render } from "./render.ts";
 import { restart } from "./restart.ts";
+import { sandbox } from "./sandbox.ts";
 import { scale } from "./scale.ts";
 import { format, type Table } from "./table.ts";
 import { web } from "./web.ts";
@@ -31,6 +32,7 @@ const benches: Readonly<Record<string, Bench>> = {
   approval,
   burst,
   restart,
+  sandbox,
   footprint,
   prefix,
   economy,

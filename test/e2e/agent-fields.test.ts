@@ -6,6 +6,7 @@ import { eventually } from "../support/poll.ts";
 import { type ModelRequest, type Step, say, toolName, userText } from "../support/scripted-model.ts";
 import { answer, callsOf, chatInterface, roomOf } from "../support/sight.ts";
 import { Stage } from "../support/stage.ts";
+import { listed, ToolServer } from "../support/tool-server.ts";
 import type { Message, TestUser } from "../support/user.ts";
 
 const bot = "@clevernet:clevernet.test";
@@ -15,13 +16,17 @@ const pad = "agents:/scratchpad.txt";
 
 describe("a field of agent.json that is changed while the bridge runs", () => {
   let stage: Stage;
+  let server: ToolServer;
   let admin: TestUser;
   let control: string;
   let room: string;
   /** Fields that were changed here: those that nobody changes are named at the end. */
   const changed = new Set<string>();
   beforeAll(async () => {
-    stage = await Stage.set({ database: "postgres", agents: { helper: { mode: "update" } } });
+    server = await ToolServer.start();
+    server.tools = [listed("find")];
+    const config = { web: { allow: [server.door] }, mcp: { wiki: { url: server.url } } };
+    stage = await Stage.set({ database: "postgres", agents: { helper: { mode: "update" } }, config });
     await stage.bridge.start();
     admin = await stage.user("admin");
     await admin.createDirectRoom(bot);
@@ -31,7 +36,10 @@ describe("a field of agent.json that is changed while the bridge runs", () => {
     await admin.join(control);
     room = await stage.directRoom(admin);
   });
-  afterAll(() => stage.strike());
+  afterAll(async () => {
+    await stage.strike();
+    await server.stop();
+  });
 
   const command = async (line: string, where = control): Promise<string> => {
     const id = await admin.say(where, line);
@@ -193,6 +201,13 @@ describe("a field of agent.json that is changed while the bridge runs", () => {
     expect(offered(await askOnce())).not.toContain("todos_add");
   });
 
+  it("network: it is a list of hosts; that it allows no others is held where computers are", async () => {
+    expect(await command("!agent set helper network everywhere")).toContain("network: ");
+    await set({ network: '["npm"]' }, async () => {
+      expect(await command("!agent show helper")).toContain("npm");
+    });
+  });
+
   it("images: whether the model is shown them", async () => {
     const send = async (name: string) => {
       stage.model.on(name, (request) => answer(request, `saw ${name}`));
@@ -323,6 +338,13 @@ describe("a field of agent.json that is changed while the bridge runs", () => {
       expect(await remembered()).toBe(false);
     });
     expect(await remembered()).toBe(true);
+  });
+
+  it("mcp: the servers whose tools the agent has", async () => {
+    await eventually(async () => (await command("!mcp list", room)).includes("answers"), { what: "the server" });
+    const offered = async () => JSON.stringify((await askOnce()).body.tools).includes("wiki__find_");
+    await set({ mcp: '["wiki"]' }, async () => expect(await offered()).toBe(true));
+    expect(await offered()).toBe(false);
   });
 
   it("followUpAfterSeconds: when the agent speaks up by itself", async () => {

@@ -105,7 +105,13 @@ describe("the control room", () => {
     await command("!stop", { by: ann, where: room });
     await shows("at work: 0 turns");
     const idle = await command("!status");
-    for (const line of ["agents: 1", "waiting for approval: 0", "schedules: 0", "spent today (UTC): "])
+    for (const line of [
+      "agents: 1",
+      "waiting for approval: 0",
+      "schedules: 0",
+      "computers: There are no computers",
+      "spent today (UTC): ",
+    ])
       expect(idle).toContain(`- ${line}`);
   });
 

@@ -107,6 +107,10 @@ describeSandbox("commands on the computer of a conversation", () => {
     it("in the background goes on until `!stop NUMBER`, and is listed until then", async () => {
       const room = await stage.room(ann, [ben], ["helper"]);
       expect(await command(room, "!sandbox")).toContain("no computer here yet");
+      expect(await command(room, "!start", ben)).not.toContain("computer");
+      expect(await command(room, "!start")).toContain("Its computer here is made ready");
+      await expect.poll(() => command(room, "!sandbox"), { timeout: 60_000 }).toContain("The computer runs");
+      expect(await command(room, "!status")).toContain("- computer: runs");
       const begun = await command(room, "!run --background echo hello; sleep 1234");
       const number = /Command (\d+) runs in the background/.exec(begun)?.[1];
       expect(begun).toContain(`!stop ${number}`);

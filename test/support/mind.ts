@@ -4,6 +4,7 @@ import { Interpreter } from "../../src/adapters/sandbox/interpreter.ts";
 import { sandboxSection, sandboxSettings } from "../../src/app/config/sandbox.ts";
 import { wireSandboxes } from "../../src/app/start/wire-sandboxes.ts";
 import { systemClock } from "../../src/base/lib/clock.ts";
+import { UserError } from "../../src/base/lib/errors.ts";
 import type { UserId } from "../../src/base/lib/ids.ts";
 import { silentLog } from "../../src/base/lib/log.ts";
 import { AgentDirectory } from "../../src/domain/agents/agent.ts";
@@ -20,6 +21,7 @@ import { KnowledgeBase } from "../../src/domain/memory/knowledge-base.ts";
 import { MemoryRecall } from "../../src/domain/memory/recall.ts";
 import { Schedules } from "../../src/domain/plans/schedules.ts";
 import type { Rights } from "../../src/domain/rights/rights.ts";
+import { Servers } from "../../src/domain/servers/servers.ts";
 import { Budgets } from "../../src/domain/tables/budgets.ts";
 import { Chains } from "../../src/domain/tables/chains.ts";
 import { Compactions } from "../../src/domain/tables/compaction.ts";
@@ -27,14 +29,17 @@ import { Events } from "../../src/domain/tables/events.ts";
 import { History } from "../../src/domain/tables/history.ts";
 import { MediaTable } from "../../src/domain/tables/media.ts";
 import { Operations } from "../../src/domain/tables/operations.ts";
+import { Outbox } from "../../src/domain/tables/outbox.ts";
 import { Renders } from "../../src/domain/tables/renders.ts";
 import { Rooms } from "../../src/domain/tables/rooms.ts";
 import { ScheduleTable } from "../../src/domain/tables/schedules.ts";
+import { ServerTools } from "../../src/domain/tables/server-tools.ts";
 import { Todos } from "../../src/domain/tables/todos.ts";
 import { Turns } from "../../src/domain/tables/turns.ts";
 import { Uploads } from "../../src/domain/tables/uploads.ts";
 import { WebAddresses } from "../../src/domain/tables/web-addresses.ts";
 import { sensor as mailbox } from "../../src/edges/sensors/mailbox.ts";
+import { ServerToolSource } from "../../src/engine/operations/server-tool.ts";
 import { SubAgents } from "../../src/engine/operations/sub-agents.ts";
 import type { AnyTool } from "../../src/engine/operations/tool.ts";
 import { Toolbox } from "../../src/engine/operations/toolbox.ts";
@@ -61,7 +66,30 @@ export interface MindOptions {
   readonly pages?: WebPages;
   readonly searcher?: WebSearch;
   readonly videos?: Videos;
+  readonly servers?: Servers;
 }
+
+/** Sandboxes of servers, of which there are none. */
+export const noServerComputers = {
+  start: async () => {
+    throw new UserError("there are no sandboxes");
+  },
+  keep: async () => {},
+};
+
+/** Servers of tools, of which there are none. */
+const noServers = (database: Database): Servers =>
+  new Servers({
+    settings: [],
+    exchange: fetch,
+    computers: noServerComputers,
+    table: new ServerTools(database),
+    clock: systemClock,
+    log: silentLog,
+    tellOthers: () => {},
+    onCalled: () => {},
+    onLooked: () => {},
+  });
 
 /** The services of computers, of which there are none. */
 function noComputers(database: Database) {
@@ -72,7 +100,15 @@ function noComputers(database: Database) {
     web: { allow: [] },
     sandbox: sandboxSettings(sandboxSection.parse(off)),
   };
-  return wireSandboxes({ config, database, clock: systemClock, log: silentLog }).services;
+  return wireSandboxes({
+    config,
+    database,
+    directory: { findRecent: async () => undefined },
+    outbox: new Outbox(database),
+    onOutbox: () => {},
+    clock: systemClock,
+    log: silentLog,
+  }).services;
 }
 
 /** Makes all that the turns of one process work with; the model is `m`. */
@@ -83,7 +119,9 @@ export function mindOf(database: Database, options: MindOptions): Mind {
   const chat = createChatModel({ baseUrl: options.modelUrl, apiKey: "", clock, log });
   const model = new MeteredModel({ model: chat, book, clock, log });
   const files = shares(database);
-  const toolbox = new Toolbox(options.tools);
+  const servers = options.servers ?? noServers(database);
+  const isUsable = ({ name, set }: AnyTool) => set !== "mcp" || servers.isOffered(name);
+  const toolbox = new Toolbox(options.tools, isUsable, new ServerToolSource(servers));
   const subAgents = new SubAgents(options.shipped ?? new Map(), toolbox, files.stores.system);
   const desks = new Desks(database, files);
   const choiceFor: Mind["choiceFor"] = (agent, kind = "think") => modelFor(agent, kind, { name: "m", models: {} });
@@ -121,11 +159,13 @@ export function mindOf(database: Database, options: MindOptions): Mind {
       knowledge: new KnowledgeBase(database, () => undefined),
       memory,
       onLogGrown: (...grown) => compactor.consider(...grown),
+      onProgress: () => {},
       operations,
       pages: options.pages,
       rooms,
       ...noComputers(database),
       schedules,
+      servers,
       todos,
       uploads: new Uploads(database),
     },

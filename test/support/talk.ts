@@ -7,6 +7,7 @@ import { silentLog } from "../../src/base/lib/log.ts";
 import { type Agent, AgentDirectory } from "../../src/domain/agents/agent.ts";
 import { type AgentSettings, parseAgentSettings } from "../../src/domain/agents/settings.ts";
 import { loadShipped } from "../../src/domain/agents/shipped.ts";
+import type { Servers } from "../../src/domain/servers/servers.ts";
 import { settle } from "../../src/domain/tables/effects.ts";
 import type { StoredEvent } from "../../src/domain/tables/events.ts";
 import type { AnyTool } from "../../src/engine/operations/tool.ts";
@@ -60,10 +61,12 @@ export class Talk {
       fields = {},
       reply,
       web,
+      servers,
     }: {
       fields?: Partial<AgentSettings>;
       reply: (request: ModelRequest, roomId: RoomId) => Reply;
       web?: LocalWeb | undefined;
+      servers?: Servers;
     },
   ): Promise<Talk> {
     const name = newKey().replace("key ", "helper") as AgentName;
@@ -80,6 +83,7 @@ export class Talk {
       rights,
       tools,
       shipped: await loadShipped(),
+      ...(servers && { servers }),
       ...(web && { pages: web.reader, searcher: web.searcher, videos: web.videos }),
     });
     const runner = new TurnRunner(mind, nobodyElse, () => {});

@@ -6,7 +6,7 @@ import type { Log } from "../../base/lib/log.ts";
 import type { Database } from "./connection.ts";
 
 /**
- * Topics of notifications: rooms with something to route or to send, work that waits, leases that were given back, devices that somebody waits for, …
+ * Topics of notifications: rooms with something to route or to send, work that waits, leases that were given back, devices that somebody waits for, servers whose tools are others, …
  */
 type Topic =
   | "events"
@@ -18,7 +18,8 @@ type Topic =
   | "doorbell"
   | "sweep"
   | "reload"
-  | "devices";
+  | "devices"
+  | "servers";
 
 /** Called with what another process told; with nothing after a time in which word may have been missed. */
 type Hear = (about: readonly string[] | undefined) => void;

@@ -30,6 +30,13 @@ export interface HostFinding {
   readonly remedy?: string;
 }
 
+/** Room that the files of a workspace take. */
+export interface WorkspaceSize {
+  readonly bytes: number;
+  /** Files, folders and links. */
+  readonly files: number;
+}
+
 /** The host could not do it. Its message is for operators; `remedy` says what they can do. */
 export class HostError extends Error {
   override readonly name = "HostError";
@@ -61,6 +68,8 @@ export interface SandboxHost {
   stop(id: string): Promise<void>;
   /** Removes it with its workspace. */
   remove(id: string): Promise<void>;
+  /** Size of its workspace as the host counts it: nothing inside can hide a file. Undefined where it cannot be counted. */
+  measure(id: string): Promise<WorkspaceSize | undefined>;
   /** Stream to the runner of a running sandbox. Where it is not running, the stream ends at once. */
   connect(id: string): Promise<Duplex>;
 }

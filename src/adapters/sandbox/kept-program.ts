@@ -75,7 +75,7 @@ export class KeptProgram {
       this.#running = undefined;
     if (this.#running) return this.#running.program;
     const { argv, lineMost, startError } = this.#order;
-    const started = await LineProgram.start(sandbox, argv, lineMost);
+    const started = await LineProgram.start(sandbox, argv, { bytes: lineMost, waiting: 100 });
     this.#running = { program: started, boot: sandbox.boot };
     const first = await started.line(signal).catch((error: unknown) => {
       throw startError(started, error);

@@ -16,6 +16,16 @@ export interface SandboxLimits {
   readonly commandSeconds: number;
 }
 
+/** Room on disks that the watch keeps. */
+export interface DiskLimits {
+  /** Bytes and files for which a host's disk keeps room. */
+  readonly freeMegabytes: number;
+  readonly freeFiles: number;
+  /** Of one workspace. */
+  readonly workspaceMegabytes: number;
+  readonly workspaceFiles: number;
+}
+
 /** The runner with all the output that it may keep: 32 commands of 1 MiB, and itself. */
 export const runnerMegabytes = 64;
 /** Processes that commands do not get: the runner, a supervisor for each of 32 commands, and those that connect. */

@@ -2,30 +2,36 @@ import { UserError } from "../../base/lib/errors.ts";
 import { secret } from "../../base/lib/ids.ts";
 import { clear, type OpenSandbox, startError } from "./run-program.ts";
 
+/** Bytes of one line of a program's output, and lines that nobody has read yet. */
+interface LineLimits {
+  readonly bytes: number;
+  readonly waiting: number;
+}
+
 /** A program that stays in a sandbox, and answers each line of its input with a line. */
 export class LineProgram {
   readonly #sandbox: OpenSandbox;
   readonly #id = `own-${secret(8)}`;
   readonly #lines: string[] = [];
   readonly #over = Promise.withResolvers<void>();
-  readonly #lineMost: number;
+  readonly #most: LineLimits;
   #written = 0;
   #isOver = false;
   #says = "";
   #wake = (): void => {};
 
-  private constructor(sandbox: OpenSandbox, lineMost: number) {
+  private constructor(sandbox: OpenSandbox, most: LineLimits) {
     this.#sandbox = sandbox;
-    this.#lineMost = lineMost;
+    this.#most = most;
   }
 
-  /** @param lineMost bytes of one line of its output; one that writes more is ended */
+  /** One that writes more than the limits is ended. */
   static async start(
     sandbox: OpenSandbox,
     argv: readonly [string, ...string[]],
-    lineMost: number,
+    most: LineLimits,
   ): Promise<LineProgram> {
-    const program = new LineProgram(sandbox, lineMost);
+    const program = new LineProgram(sandbox, most);
     const { runner, boot } = sandbox;
     try {
       await runner.start({ id: program.#id, boot, argv, seconds: null, takesInput: true, isWhole: true });
@@ -96,7 +102,7 @@ export class LineProgram {
         }
         pieces.push(rest);
         size += rest.length;
-        if (size > this.#lineMost || this.#lines.length > 100) break;
+        if (size > this.#most.bytes || this.#lines.length > this.#most.waiting) break;
       }
     } catch {
       // The sandbox is gone, and the program with it.

@@ -52,6 +52,20 @@ export function createArguments(
   ];
 }
 
+/**
+ * Arguments of `podman run` that count what is in a sandbox's workspace, in a container beside it: whatever runs in the sandbox
+ * can neither close a folder to it, nor stop it. Prints bytes, then files.
+ */
+export const measureArguments = (id: string, image: string, seccomp: string): readonly string[] => [
+  ...["--rm", "--pull=never", "--volumes-from", `${id}:ro`, "--user", "0:0", "--workdir", "/"],
+  ...["--cap-drop=all", "--cap-add", "DAC_READ_SEARCH", "--security-opt=no-new-privileges"],
+  ...["--security-opt", `seccomp=${seccomp}`, "--read-only", "--read-only-tmpfs=false"],
+  ...["--pids-limit", "16", "--memory", "512m", "--memory-swap", "512m"],
+  ...["--ulimit", "nofile=4096:8192", "--ulimit", "nproc=4096:8192", "--ulimit", "core=0:0"],
+  ...["--http-proxy=false", "--network", "none", "--no-hosts", "--log-driver", "none"],
+  ...[image, "/bin/sh", "-c", "du -sx --block-size=1 /workspace; du -sx --inodes /workspace"],
+];
+
 export const connectArguments = (id: string): readonly string[] => [
   ...["exec", "--interactive", "--user", "0:0", "--workdir", "/", id],
   ...["/usr/bin/socat", "-t", "0.5", "STDIO", "UNIX-CONNECT:/run/runner/socket"],

@@ -3,9 +3,16 @@ import type { Duplex } from "node:stream";
 import { z } from "zod";
 import type { Clock } from "../../base/lib/clock.ts";
 import { digest } from "../../base/lib/ids.ts";
-import { HostError, type HostFinding, type SandboxHost, type SandboxSpec, type SandboxState } from "./host.ts";
+import {
+  HostError,
+  type HostFinding,
+  type SandboxHost,
+  type SandboxSpec,
+  type SandboxState,
+  type WorkspaceSize,
+} from "./host.ts";
 import { Podman, type PodmanAnswer, remedyFor } from "./podman.ts";
-import { connectArguments, createArguments, volumeOf } from "./podman-arguments.ts";
+import { connectArguments, createArguments, measureArguments, volumeOf } from "./podman-arguments.ts";
 import { checkPodman } from "./podman-check.ts";
 
 export interface PodmanOptions {
@@ -20,6 +27,8 @@ export interface PodmanOptions {
 
 export const seccompProfile = join(import.meta.dirname, "seccomp.json");
 const attempts = 5;
+/** A list takes a moment: a host that has none within this time does not answer. */
+const listMs = 30_000;
 const specLabel = "clevernet.spec";
 
 const states = z.array(
@@ -48,11 +57,13 @@ export class PodmanHost implements SandboxHost {
 
   async create(spec: SandboxSpec): Promise<string> {
     const { name } = spec;
-    const image = await this.#podman.run(["image", "inspect", "--format", "{{.Id}}", spec.image]);
+    const [image, present] = await Promise.all([
+      this.#podman.run(["image", "inspect", "--format", "{{.Id}}", spec.image]),
+      this.#podman.run(["inspect", "--format", `{{index .Config.Labels "${specLabel}"}}`, name]),
+    ]);
     if (image.code !== 0)
       throw this.#errorOf(image, `there is no image ${spec.image}`, "Make it: npm run clevernet -- sandbox build");
     const fingerprint = digest(image.out, ...createArguments(spec, this.#seccomp));
-    const present = await this.#podman.run(["inspect", "--format", `{{index .Config.Labels "${specLabel}"}}`, name]);
     if (present.code === 0 && present.out === fingerprint) return name;
     if (present.code === 0) await this.#removeContainer(name);
     // Podman makes a missing volume by itself, and without a limit: it must be there before.
@@ -65,7 +76,8 @@ export class PodmanHost implements SandboxHost {
   }
 
   async find({ name, value }: { readonly name: string; readonly value: string }): Promise<readonly SandboxState[]> {
-    const listed = await this.#podman.run(["ps", "--all", "--filter", `label=${name}=${value}`, "--format", "json"]);
+    const asked = ["ps", "--all", "--filter", `label=${name}=${value}`, "--format", "json"];
+    const listed = await this.#podman.run(asked, listMs);
     if (listed.code !== 0) throw this.#errorOf(listed, "the sandboxes cannot be listed");
     return states.parse(JSON.parse(listed.out || "[]")).map(({ Names, Labels, State }) => ({
       id: Names[0] ?? "",
@@ -90,6 +102,15 @@ export class PodmanHost implements SandboxHost {
     const removed = await this.#podman.run(["volume", "rm", "--force", volume]);
     if (removed.code !== 0 && (await this.#has("volume", volume)))
       throw this.#errorOf(removed, `the workspace of ${id} cannot be removed`);
+  }
+
+  async measure(id: string): Promise<WorkspaceSize | undefined> {
+    const image = await this.#podman.run(["inspect", "--format", "{{.Image}}", id]);
+    if (image.code !== 0) return undefined;
+    const measured = await this.#podman.run(["run", ...measureArguments(id, image.out, this.#seccomp)]);
+    const [bytes, files] = measured.out.split("\n").map((line) => /^\d+/.exec(line)?.[0]);
+    // It complains of what is removed meanwhile, and counts the rest.
+    return bytes === undefined || files === undefined ? undefined : { bytes: Number(bytes), files: Number(files) };
   }
 
   async connect(id: string): Promise<Duplex> {

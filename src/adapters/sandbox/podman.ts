@@ -33,15 +33,15 @@ export class Podman {
   }
 
   /** Never throws: Podman may be missing, or refuse. */
-  async run(args: readonly string[]): Promise<PodmanAnswer> {
+  async run(args: readonly string[], withinMs = answerMs): Promise<PodmanAnswer> {
     const ended = await execa(this.#program, [...this.#before, ...args], {
       reject: false,
       stdin: "ignore",
-      timeout: answerMs,
+      timeout: withinMs,
       maxBuffer: 10_000_000,
       cwd: folder(),
     });
-    return this.#answerOf(ended);
+    return this.#answerOf(ended, withinMs);
   }
 
   /** Standard input and output of a call, for as long as the stream is open. */
@@ -67,9 +67,12 @@ export class Podman {
     return this.#answerOf(await child);
   }
 
-  #answerOf({ exitCode, stdout, stderr, code, timedOut, failed, shortMessage }: Ended): PodmanAnswer {
+  #answerOf(
+    { exitCode, stdout, stderr, code, timedOut, failed, shortMessage }: Ended,
+    withinMs = answerMs,
+  ): PodmanAnswer {
     const textOf = (output: unknown): string => (typeof output === "string" ? output.trim() : "");
-    const reason = timedOut ? `it did not answer within ${answerMs / 1_000} s` : textOf(shortMessage);
+    const reason = timedOut ? `it did not answer within ${withinMs / 1_000} s` : textOf(shortMessage);
     const missing = `there is no program ${this.#program}`;
     const says = code === "ENOENT" ? missing : textOf(stderr).slice(-2_000) || reason;
     // It exits with 0 after a signal.

@@ -1,24 +1,4 @@
-/** Names by which whole groups of hosts are allowed. */
-export const hostGroups = {
-  npm: ["registry.npmjs.org"],
-  pypi: ["pypi.org", "files.pythonhosted.org"],
-  github: [
-    "github.com",
-    "api.github.com",
-    "codeload.github.com",
-    "raw.githubusercontent.com",
-    "objects.githubusercontent.com",
-    "release-assets.githubusercontent.com",
-  ],
-} as const;
-
-const isGroup = (entry: string): entry is keyof typeof hostGroups => Object.hasOwn(hostGroups, entry);
-
-/** Matches a host's name, with a dot before it where the hosts below it are meant. */
-const hostName = /^\.?(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/;
-
-/** True if it is a group, a host, or all hosts below one, such as `.example.org`. */
-export const isReachEntry = (entry: string): boolean => isGroup(entry) || hostName.test(entry);
+import { hostsOf } from "../../base/lib/reach-entry.ts";
 
 /** Hosts to which a sandbox may connect. */
 export class Reach {
@@ -27,7 +7,7 @@ export class Reach {
 
   /** @param entries see `isReachEntry` */
   constructor(entries: readonly string[]) {
-    const hosts = entries.flatMap((entry): readonly string[] => (isGroup(entry) ? hostGroups[entry] : [entry]));
+    const hosts = entries.flatMap(hostsOf);
     this.#hosts = new Set(hosts.filter((host) => !host.startsWith(".")));
     this.#domains = hosts.filter((host) => host.startsWith("."));
   }

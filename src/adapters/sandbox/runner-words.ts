@@ -47,6 +47,7 @@ const commands = z
 const shapes = {
   hello: z.object({ version: z.number(), boot: z.string().min(16).max(64), window: count, commands }),
   list: z.object({ commands }),
+  disk: z.object({ bytes: count, files: count.nullable() }),
   started: z.object({ isNew: z.boolean() }),
   taken: z.object({ taken: count }),
   end,

@@ -70,6 +70,14 @@ export class Runner {
   }
 
   /**
+   * Bytes and files for which the file system of the workspace has room. Null: it has no limit of files. Commands cannot
+   * change what it says.
+   */
+  async disk(): Promise<{ readonly bytes: number; readonly files: number | null }> {
+    return readWords("disk", await this.#ask("disk"));
+  }
+
+  /**
    * Starts a command, unless this boot knows its id. May be repeated.
    * @returns true if it was new
    * @throws RunnerRefused: `other-boot`, `forgotten`, `full`, `bad-request`

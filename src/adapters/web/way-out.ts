@@ -1,8 +1,8 @@
 import { lookup } from "node:dns";
-import { Agent, buildConnector, fetch, type Response } from "undici";
+import { Agent, buildConnector, fetch, type RequestInit, type Response } from "undici";
 import { afterIdling } from "../../base/lib/clock.ts";
 import { UserError } from "../../base/lib/errors.ts";
-import { networkReason } from "../../base/lib/outside.ts";
+import { type Limits, networkReason, noLonger, OverLimit } from "../../base/lib/outside.ts";
 import { doorOf, type LookupAll, OpenDoors, pinnedLookup, refusalOfDoor } from "../../base/lib/public-address.ts";
 import { type Fetched, type Fetcher, type FetchRequest, taken } from "./fetched.ts";
 
@@ -12,6 +12,8 @@ export interface WayOutSettings {
   readonly lookup?: LookupAll;
   /** From the request to the last byte, redirects included. */
   readonly totalMs?: number;
+  /** For `exchange`: servers may be silent for as long as those who ask have patience. */
+  readonly isPatient?: boolean;
 }
 
 const redirectsMost = 5;
@@ -29,7 +31,7 @@ export class WayOut implements Fetcher {
   readonly #agent: Agent;
   readonly #totalMs: number;
 
-  constructor({ allow, lookup: lookupAll = lookup, totalMs = totalMost }: WayOutSettings) {
+  constructor({ allow, lookup: lookupAll = lookup, totalMs = totalMost, isPatient = false }: WayOutSettings) {
     this.#open = new OpenDoors(allow);
     this.#totalMs = totalMs;
     const guarded = buildConnector({ lookup: pinnedLookup(lookupAll), timeout: 10_000 });
@@ -42,14 +44,14 @@ export class WayOut implements Fetcher {
         if (refusal !== undefined) callback(new UserError(refusal), null);
         else (this.#open.has(door) ? opened : guarded)(options, callback);
       },
-      headersTimeout: 15_000,
-      bodyTimeout: 10_000,
+      headersTimeout: isPatient ? 0 : 15_000,
+      bodyTimeout: isPatient ? 0 : 10_000,
       maxHeaderSize: 16_384,
       // No connection outlives its request: the next one is looked up anew.
       keepAliveTimeout: 1,
       keepAliveMaxTimeout: 1,
       pipelining: 1,
-      connections: 4,
+      connections: isPatient ? 32 : 4,
       allowH2: false,
     });
   }
@@ -100,19 +102,41 @@ export class WayOut implements Fetcher {
     return this.#open.has(doorOf(url));
   }
 
+  /**
+   * Sends one request of a protocol, as `fetch` does, within limits of its answer. A redirect is an answer, too: nothing
+   * is followed.
+   */
+  async exchange(address: string | URL, init: globalThis.RequestInit, limits: Limits): Promise<globalThis.Response> {
+    const { method = "GET", body } = init;
+    const late = new AbortController();
+    const inTime = afterIdling(limits.ms, () => late.abort(new OverLimit("time", `no whole answer in time`)));
+    const signal = init.signal ? AbortSignal.any([init.signal, late.signal]) : late.signal;
+    const headers = [...new Headers(init.headers)];
+    try {
+      const asked = { method, headers, signal, ...(typeof body === "string" && { body }) };
+      const response = await this.#send(this.check(String(address)), asked);
+      if (response.body === null) inTime();
+      const answer = response.body?.pipeThrough(noLonger(limits.bytes, inTime)) ?? null;
+      const { status, statusText } = response;
+      return new globalThis.Response(answer, { status, statusText, headers: [...response.headers] });
+    } catch (thrown) {
+      inTime();
+      signal.throwIfAborted();
+      throw networkReason(thrown);
+    }
+  }
+
   async close(): Promise<void> {
     await this.#agent.destroy();
   }
 
   #ask(url: URL, accept: string, signal: AbortSignal): Promise<Response> {
-    return fetch(url, {
-      dispatcher: this.#agent,
-      redirect: "manual",
-      credentials: "omit",
-      referrer: "",
-      headers: { "user-agent": "Clevernet", accept, "accept-encoding": "gzip, br" },
-      signal,
-    });
+    const headers = { "user-agent": "Clevernet", accept, "accept-encoding": "gzip, br" };
+    return this.#send(url, { headers, signal });
+  }
+
+  #send(url: URL, init: RequestInit): Promise<Response> {
+    return fetch(url, { ...init, dispatcher: this.#agent, redirect: "manual", credentials: "omit", referrer: "" });
   }
 }
 

@@ -13,9 +13,11 @@ import type { ConfiguredModels } from "../../domain/agents/models.ts";
 import type { ConfiguredBudgets, Price } from "../../domain/budget/book.ts";
 import type { EmbeddingSettings } from "../../domain/memory/embeddings.ts";
 import type { Permissions } from "../../domain/rights/permissions.ts";
+import type { ServerSettings } from "../../domain/servers/server-settings.ts";
 import { embeddingSettings } from "./embeddings.ts";
 import { sandboxSettings } from "./sandbox.ts";
 import { type ConfiguredAgent, configSchema } from "./schema.ts";
+import { serverSettings } from "./servers.ts";
 import { type WebSettings, webSettings } from "./web.ts";
 
 /** config.yaml with its defaults; paths are absolute, URLs without a slash at the end. */
@@ -41,6 +43,8 @@ export interface Config {
   readonly sandbox: SandboxSettings;
   /** How agents reach the web. */
   readonly web: WebSettings;
+  /** Servers of tools. */
+  readonly mcp: readonly ServerSettings[];
   /** Limit for all files of an agent, a user or a room together. */
   readonly files: { readonly quotaMegabytes: number };
   /** The largest file that is taken from a room. */
@@ -117,7 +121,8 @@ const secrets = [
   "web.scrapingFish.apiKey",
 ] as const;
 /** Values that are shown to nobody. */
-export const isSecret = (path: string): boolean => secrets.some((secret) => secret === path);
+export const isSecret = (path: string): boolean =>
+  secrets.some((secret) => secret === path) || /^mcp\b.*\.(?:headers|env)\b./.test(path);
 
 /** Puts values of the environment in; agents are left alone, since prompts may well hold `${…}`. */
 const expand = (value: unknown, env: Environment, problems: Map<string, string>, path = ""): unknown => {
@@ -195,8 +200,9 @@ const configOf = (read: z.output<typeof configSchema>, file: string): Config => 
     database: data === undefined ? { url: databaseUrl } : { dir: data },
     model: { ...read.model, apiKey: read.model.apiKey },
     embeddings: embeddingSettings(read.embeddings, dir, data),
-    sandbox: sandboxSettings(read.sandbox),
+    sandbox: sandboxSettings(read.sandbox, dir),
     web: webSettings(read.web),
+    mcp: serverSettings(read.mcp),
     controlRoom: read.controlRoom,
     warnings: isOpen ? [] : ['permissions: nobody may do anything; let somebody in, such as "@you:example.org": admin'],
   };

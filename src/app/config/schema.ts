@@ -14,6 +14,7 @@ import { each } from "../../domain/budget/book.ts";
 import { isActor, levels } from "../../domain/rights/permissions.ts";
 import { embeddingsSection } from "./embeddings.ts";
 import { sandboxSection } from "./sandbox.ts";
+import { serversSection } from "./servers.ts";
 import { apiKey, filled, webUrl } from "./values.ts";
 import { webSection } from "./web.ts";
 
@@ -215,6 +216,9 @@ export const configKeys = {
     .describe(
       "How agents open pages and search the web. Whatever they ask for, only public addresses are reached, on the ports 80 and 443.",
     ),
+  mcp: serversSection
+    .default({})
+    .describe("Servers of tools (MCP), by name. An agent has the tools of those that `mcp` of its `agent.json` names."),
   files: filesSection.prefault({}).describe("Files of agents, people and rooms."),
   memory: memorySection.prefault({}).describe("What agents remember."),
   media: mediaSection.prefault({}).describe("Images, voice messages and other files that people send in rooms."),

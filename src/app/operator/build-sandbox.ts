@@ -20,19 +20,22 @@ export interface BuildOptions {
  * @param tell hears each step
  */
 export async function buildSandbox(options: BuildOptions, tell: (line: string) => void): Promise<void> {
-  const { engine, image } = (await isFile(options.config))
+  const { hosts, image } = (await isFile(options.config))
     ? (await loadConfig(options.config)).sandbox
     : sandboxSettings(sandboxSection.parse({}));
-  if (!engine) throw new UserError(`sandbox.kind is off in ${resolve(options.config)}: set it to podman.`);
+  if (hosts.length === 0) throw new UserError(`sandbox.kind is off in ${resolve(options.config)}: set it to podman.`);
   const { tools, extra = [], ca, base } = options;
   if (ca !== undefined && !(await isFile(ca)))
     throw new UserError(`There is no file ${resolve(ca)} with certificates.`);
   tell(`Making ${image}: some minutes, once. Steps that are finished are kept.`);
   const target = tools ? "tools" : "browser";
   try {
-    const { podman, connection } = engine;
-    const order = { podman, connection, image, target, extra, ca: ca && resolve(ca), base } as const;
-    for await (const step of buildImage(order)) tell(step);
+    for (const { engine, name } of hosts) {
+      const { podman, connection } = engine;
+      if (hosts.length > 1) tell(`On ${name}:`);
+      const order = { podman, connection, image, target, extra, ca: ca && resolve(ca), base } as const;
+      for await (const step of buildImage(order)) tell(step);
+    }
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
     throw new UserError([error.message, ...(error.remedy === undefined ? [] : [`→ ${error.remedy}`])].join("\n"));

@@ -47,6 +47,17 @@ export async function* checkAgents(database: Database, { config, found }: CheckS
       `Correct subAgents in agents:${settingsFile(name)}, or write system:/subagents/${unknown[0]}.md.`,
     );
   }
+  const servers = config.mcp.map((server) => server.name);
+  for (const [name, { mcp }] of settings) {
+    const unknown = mcp.filter((one) => !servers.includes(one));
+    if (unknown.length === 0) continue;
+    noted += 1;
+    yield warning(
+      "agents",
+      `the agent ${name} is to have the tools of ${unknown.join(", ")}, and config.yaml has no server of that name.`,
+      `Correct mcp in agents:${settingsFile(name)}, or write mcp.${unknown[0]} into config.yaml.`,
+    );
+  }
   if (noted === 0) yield ok("agents", rows.length === 0 ? "there are none yet." : `${rows.length} can be used.`);
   found.permissions = await new PermissionTable(database).all();
   const permissions = differencesOf(found.permissions, config.permissions);

@@ -10,6 +10,7 @@ import { type CheckSetting, type Finding, failed, ok } from "./check-finding.ts"
 import { checkHomeserver } from "./check-homeserver.ts";
 import { checkModels } from "./check-model.ts";
 import { checkSandbox } from "./check-sandbox.ts";
+import { checkServers } from "./check-servers.ts";
 import { checkWeb } from "./check-web.ts";
 
 /** In the order in which an operator mends things. */
@@ -21,6 +22,7 @@ const checks: readonly ((setting: CheckSetting) => AsyncIterable<Finding>)[] = [
   checkEmbeddings,
   checkSandbox,
   checkWeb,
+  checkServers,
 ];
 
 /**

@@ -52,6 +52,8 @@ export function createMetrics(registry: Registry) {
   );
   const shared = counter("keys_shared", "Requests that gave keys to other devices");
   const commits = duration("device_commit", "Writes of what devices remember");
+  const serversUp = gauge("mcp_up", "Whether a server of tools answered when it was asked last", "server");
+  const serverCalls = counter("mcp_calls", "Calls of tools of servers, by what became of them", "server", "outcome");
   const counted = (name: string, help: string, count: () => number) =>
     new Gauge({
       name: `clevernet_${name}`,
@@ -82,6 +84,8 @@ export function createMetrics(registry: Registry) {
     embedded: counter("memories_embedded", "Memories that got vectors, by which they are found by meaning"),
     embedding: (isLoaded: () => boolean) =>
       counted("embedding_model_loaded", "Whether the local embedding model is in memory", () => Number(isLoaded())),
+    serverLooked: (server: string, isUp: boolean): void => serversUp.set({ server }, Number(isUp)),
+    serverCalled: (server: string, outcome: string): void => serverCalls.inc({ server, outcome }),
     running: (count: () => number) => counted("turns_running", "Turns at work in this process", count),
     /** Takes the database's answer; undefined: it gives none. */
     backlog(found: Backlog | undefined): void {

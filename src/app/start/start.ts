@@ -80,6 +80,7 @@ export async function startBridge(
         parts.rooms.ownMemberships(),
         parts.rights.configure(config.permissions),
         parts.book.start(),
+        parts.keepers.servers.load(),
         ...config.agents.map((seed) => directory.seed(seed, serverName)),
       ]);
       for (const { roomId, userId, membership } of memberships) service.remember(roomId, userId, membership);

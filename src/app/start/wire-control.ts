@@ -48,6 +48,7 @@ interface Parts {
   readonly devices: AgentDevices;
   readonly embeddings: Embeddings;
   readonly computers: Pick<CommandServices, "sandboxes" | "sandboxCommands">;
+  readonly servers: CommandServices["servers"];
   readonly openProgress: CommandServices["openProgress"];
 }
 
@@ -142,6 +143,7 @@ export async function wireControl(parts: Parts) {
     devices: parts.devices,
     silences: new SilenceTable(database),
     embeddings: parts.embeddings,
+    servers: parts.servers,
     ...parts.computers,
     openProgress: parts.openProgress,
     overview: () => overviewOf(database),

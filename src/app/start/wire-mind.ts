@@ -1,4 +1,5 @@
 import type { Database } from "../../adapters/database/connection.ts";
+import type { Notifier } from "../../adapters/database/notify.ts";
 import { Interpreter } from "../../adapters/sandbox/interpreter.ts";
 import { ScrapingFish } from "../../adapters/web/scraping-fish.ts";
 import { WebSearcher } from "../../adapters/web/search.ts";
@@ -28,6 +29,7 @@ import { Compactions } from "../../domain/tables/compaction.ts";
 import type { Events } from "../../domain/tables/events.ts";
 import { MediaTable } from "../../domain/tables/media.ts";
 import { Operations } from "../../domain/tables/operations.ts";
+import type { Outbox } from "../../domain/tables/outbox.ts";
 import { Renders } from "../../domain/tables/renders.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import { ScheduleTable } from "../../domain/tables/schedules.ts";
@@ -35,6 +37,7 @@ import { Todos } from "../../domain/tables/todos.ts";
 import { Uploads } from "../../domain/tables/uploads.ts";
 import { WebAddresses } from "../../domain/tables/web-addresses.ts";
 import type { Sensor } from "../../engine/operations/sensor.ts";
+import { ServerToolSource } from "../../engine/operations/server-tool.ts";
 import { SubAgents } from "../../engine/operations/sub-agents.ts";
 import type { AnyTool, SharedServices } from "../../engine/operations/tool.ts";
 import { Toolbox } from "../../engine/operations/toolbox.ts";
@@ -52,11 +55,13 @@ import { describeRefusedOption, liveModel } from "./live-model.ts";
 import { loadAll } from "./load.ts";
 import type { createMetrics } from "./metrics.ts";
 import { wireSandboxes } from "./wire-sandboxes.ts";
+import { wireServers } from "./wire-servers.ts";
 
 interface Setting
   extends Pick<Mind, "botUserId" | "clock" | "log" | "onOutbox" | "onWoken" | "rights" | "tellOperators"> {
   readonly live: LiveConfig;
   readonly database: Database;
+  readonly notifier: Notifier;
   readonly serverName: string;
   /** Before the words of a command. */
   readonly prefix: string;
@@ -64,6 +69,8 @@ interface Setting
   readonly directory: AgentDirectory;
   readonly events: Events;
   readonly rooms: Rooms;
+  readonly outbox: Outbox;
+  readonly thoughts: { readonly show: SharedServices["onProgress"] };
 }
 
 /** Makes the services that turns think and act with. */
@@ -73,9 +80,11 @@ export async function wireMind(setting: Setting) {
   const { renderer, sandboxFiles, sandboxKeeper, services: computers } = wireSandboxes({ ...setting, config });
   const { sandboxes } = computers;
   const withheld = withheldBy(config);
+  const servers = wireServers({ ...setting, config, sandboxes });
   const isUsable = ({ name, set }: AnyTool): boolean =>
-    !withheld.includes(name) && (set !== "sandbox" || sandboxes.isOffered);
-  const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"), isUsable);
+    set === "mcp" ? servers.isOffered(name) : !withheld.includes(name) && (set !== "sandbox" || sandboxes.isOffered);
+  const source = new ServerToolSource(servers);
+  const toolbox = new Toolbox(await loadAll<AnyTool>("tools", "tool"), isUsable, source);
   const todos = new Todos(database);
   const shipped = await loadShipped();
   const files = openShares(database, {
@@ -137,15 +146,18 @@ export async function wireMind(setting: Setting) {
     knowledge: new KnowledgeBase(database, () => embeddings.forQuestions),
     memory,
     onLogGrown: (...grown) => compactor.consider(...grown),
+    onProgress: (...progress) => setting.thoughts.show(...progress),
     operations,
     pages,
     rooms: setting.rooms,
     schedules,
+    servers,
     todos,
     uploads: new Uploads(database),
   };
   return {
     computers,
+    servers,
     sandboxKeeper,
     embeddings,
     forTools,

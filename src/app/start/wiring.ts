@@ -145,8 +145,8 @@ export async function wire({ live, registration, database, notifier, leases, log
   });
   const controlRoom = new ControlRoom({ ...shared, configured: () => live.current.controlRoom });
   const { botUserId } = client;
-  const mental = { ...shared, live, database, metrics, botUserId, events };
-  const { schedules, embeddings, computers, sandboxKeeper, ...own } = await wireMind(mental);
+  const mental = { ...shared, live, database, notifier, metrics, botUserId, events, thoughts };
+  const { schedules, embeddings, computers, sandboxKeeper, servers, ...own } = await wireMind(mental);
   const mind: Mind = {
     ...shared,
     ...own,
@@ -184,7 +184,7 @@ export async function wire({ live, registration, database, notifier, leases, log
   const runner = new TurnRunner(mind, notifier, channels.onWoken);
   metrics.running(() => runner.running);
   metrics.encryption.open(() => encryption.machines.size);
-  const commanded = { computers, devices: encryption.commanded, embeddings, openProgress };
+  const commanded = { computers, servers, devices: encryption.commanded, embeddings, openProgress };
   const { commands, guests, welcomeSoon } = await wireControl({
     live,
     database,
@@ -289,7 +289,7 @@ export async function wire({ live, registration, database, notifier, leases, log
     schedules,
     reconciler,
     encryption,
-    keepers: { ...keepers, sandboxes: sandboxKeeper },
+    keepers: { ...keepers, sandboxes: sandboxKeeper, servers },
     background: [mind.compactor, mind.summaries],
     doorbell,
     sole,

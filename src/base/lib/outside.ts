@@ -49,7 +49,7 @@ export async function fetchWithin(url: string | URL, init: RequestInit, limits: 
 }
 
 /** Hands up to `most` bytes through; calls `ended` when there is nothing more to wait for. */
-const noLonger = (
+export const noLonger = (
   most: number,
   ended: () => void,
 ): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> => {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { UserError } from "../../base/lib/errors.ts";
 import { problemsOf, section } from "../../base/lib/problems.ts";
+import { isReachEntry, reachEntries } from "../../base/lib/reach-entry.ts";
 import { formatPath, parsePath } from "../files/path.ts";
 import { modelsSection, temperature } from "./models.ts";
 
@@ -78,6 +79,7 @@ const followUp = `a whole number of seconds, from 60 to ${followUpMost} (a day),
 const idleSeconds = `a whole number of seconds, from 600 to ${yearSeconds} (a year)`;
 const prompt = "text, or null for none";
 const subAgentNames = "a list of names of sub-agents, such as planner and clerk, or null for all";
+const serverNames = "a list of servers of `mcp` in config.yaml, such as wiki";
 const timeZone = "the name of a time zone, such as Europe/Berlin or UTC";
 const avatar = "an uploaded image as mxc://SERVER/ID, or null for none";
 
@@ -189,11 +191,24 @@ export const agentFields = {
     .array(z.enum(toolSets, `one of ${setsTold.join(", ")}`), `a list of ${setsTold.join(", ")}`)
     .default(["core", "memory", "sandbox", "web"])
     .describe("Sets of tools that it has."),
+  mcp: z
+    .array(name(serverNames), serverNames)
+    .default([])
+    .describe(
+      "Servers whose tools it has, by their names in `mcp` of config.yaml. The tools are called `SERVER__TOOL`; its sub-agents do not have them.",
+    ),
   subAgents: z
     .array(name(subAgentNames), subAgentNames)
     .nullable()
     .default(null)
     .describe("Sub-agents to whom it may delegate. `null`: all that there are; an empty list: none."),
+  network: z
+    .array(z.string(reachEntries).trim().toLowerCase().refine(isReachEntry, reachEntries), reachEntries)
+    .nullable()
+    .default(null)
+    .describe(
+      "Hosts to which its computers may connect, of those that `sandbox.network` of config.yaml allows: it can only allow fewer. `null`: all of them; an empty list: none.",
+    ),
   layout: oneOf(["cacheable", "seed"])
     .default("cacheable")
     .describe(

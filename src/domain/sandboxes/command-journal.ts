@@ -75,7 +75,7 @@ export class CommandJournal {
     const row = before ?? (await table.begin({ ...call, boot: sandbox.boot }));
     if (row.outcome) return this.#resultOf(row, row.outcome);
     if (row.boot !== sandbox.boot) return this.#finish(row, { reason: "lost" });
-    const traffic = sandboxes.trafficOf(sandbox);
+    const traffic = sandboxes.waysOut.trafficOf(sandbox.runner);
     const counted = traffic?.counts() ?? [];
     const memory = this.#memory.before(sandbox.boot, before !== undefined);
     try {
@@ -116,6 +116,14 @@ export class CommandJournal {
     return this.#parts.table.ofConversation(conversation, left);
   }
 
+  /** True if a command that was given to the background still runs. Those that have ended are noted. */
+  async isBusy(conversation: Conversation): Promise<boolean> {
+    const sandbox = await this.#parts.sandboxes.running(conversation);
+    if (!sandbox) return false;
+    await this.tidy(conversation, sandbox.runner);
+    return (await this.underWay(conversation)).some(({ isBackground, outcome }) => isBackground && !outcome);
+  }
+
   /** Ends commands whose operations have ended without them: nobody takes their result. */
   async endDeserted(): Promise<void> {
     for (const row of await this.#parts.table.findDeserted()) {
@@ -142,8 +150,8 @@ export class CommandJournal {
   /** Sends a command, unless the runner knows it. */
   async #start(call: SandboxCall, { boot, isBackground, key, number }: CommandRow, runner: Runner): Promise<void> {
     const argv = keepOutput(outputFile(number, isBackground), call.command);
-    const send = () =>
-      runner.start({ id: key, boot, argv, seconds: call.seconds, env: this.#parts.sandboxes.environment });
+    const env = await this.#parts.sandboxes.waysOut.environmentOf(call.agent);
+    const send = () => runner.start({ id: key, boot, argv, seconds: call.seconds, env });
     try {
       await send().catch(async (error: unknown) => {
         if (!hasNotBegun(error)) throw error;

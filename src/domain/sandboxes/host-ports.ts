@@ -7,6 +7,9 @@ import { InTurn } from "../../base/lib/in-turn.ts";
 import type { RunningSandbox, SandboxProvider } from "./sandbox.ts";
 
 interface OpenPort {
+  readonly of: Conversation;
+  /** Port of the sandbox. */
+  readonly inside: number;
   readonly server: Server;
   readonly boot: string;
   readonly port: number;
@@ -36,10 +39,23 @@ export class HostPorts {
       known?.server.close();
       if (this.#open.size >= portsMost)
         throw new UserError(`${portsMost} ports are open already: they close when their computers stop.`);
-      const opened = await this.#listen(key, sandbox, port);
+      const opened = { ...(await this.#listen(key, sandbox, port)), of: { agent, roomId }, inside: port };
       this.#open.set(key, opened);
       return opened.port;
     });
+  }
+
+  hasOpen({ agent, roomId }: Conversation): boolean {
+    return [...this.#open.values()].some(({ of }) => of.agent === agent && of.roomId === roomId);
+  }
+
+  /** True if a port is open that leads to a server in the conversation's sandbox. */
+  async isServing({ agent, roomId }: Conversation, sandbox: RunningSandbox): Promise<boolean> {
+    for (const { boot, inside, of } of this.#open.values()) {
+      if (of.agent !== agent || of.roomId !== roomId || boot !== sandbox.boot) continue;
+      if (await isAnswered(sandbox, inside)) return true;
+    }
+    return false;
   }
 
   close(): void {
@@ -47,7 +63,7 @@ export class HostPorts {
     this.#open.clear();
   }
 
-  async #listen(key: string, sandbox: RunningSandbox, port: number): Promise<OpenPort> {
+  async #listen(key: string, sandbox: RunningSandbox, port: number) {
     const server = createServer({ allowHalfOpen: true }, (socket) => {
       socket.on("error", () => {});
       // The runner answers after a restart, too: another boot's servers are others.
@@ -72,17 +88,23 @@ export class HostPorts {
       server.once("error", reject);
       server.listen(0, "127.0.0.1", resolve);
     });
-    return { server, boot: sandbox.boot, port: (server.address() as AddressInfo).port };
+    return { server, boot: sandbox.boot, port: (server.address() as AddressInfo).port } as const;
   }
 }
 
-async function requireServer({ runner }: RunningSandbox, port: number): Promise<void> {
+async function requireServer(sandbox: RunningSandbox, port: number): Promise<void> {
+  if (await isAnswered(sandbox, port)) return;
+  throw new UserError(
+    `Nothing listens on port ${port} of the computer: start the server first, in the background, and look at its output.`,
+  );
+}
+
+async function isAnswered({ runner }: RunningSandbox, port: number): Promise<boolean> {
   try {
     (await runner.dial(port)).destroy();
+    return true;
   } catch (error) {
-    if (!(error instanceof RunnerRefused) || error.code !== "unreachable") throw error;
-    throw new UserError(
-      `Nothing listens on port ${port} of the computer: start the server first, in the background, and look at its output.`,
-    );
+    if (error instanceof RunnerRefused && error.code === "unreachable") return false;
+    throw error;
   }
 }

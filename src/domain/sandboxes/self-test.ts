@@ -1,23 +1,32 @@
 import type { SandboxHost, SandboxSpec } from "../../adapters/sandbox/host.ts";
+import type { Clock } from "../../base/lib/clock.ts";
 import { messageOf, UserError } from "../../base/lib/errors.ts";
 import type { Log } from "../../base/lib/log.ts";
 
-/** Looks once, in the background, whether sandboxes can be used on their host. */
-export class SelfTest {
-  readonly #host: Pick<SandboxHost, "check"> | undefined;
-  readonly #spec: SandboxSpec;
-  readonly #log: Log;
-  #running: Promise<void> | undefined;
-  #refusal: string | undefined;
+/** A test that has failed is repeated after this pause: somebody may have mended what it found. */
+const againMs = 60_000;
 
-  /** @param host undefined: there are to be none */
-  constructor(host: Pick<SandboxHost, "check"> | undefined, spec: SandboxSpec, log: Log) {
-    this.#host = host;
-    if (!host)
+export interface SelfTestParts {
+  /** Undefined: there are to be none. */
+  readonly host: Pick<SandboxHost, "check"> | undefined;
+  readonly spec: SandboxSpec;
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly log: Log;
+}
+
+/** Looks, in the background, whether sandboxes can be used on their host: until they can. */
+export class SelfTest {
+  readonly #parts: SelfTestParts;
+  #running: Promise<void> | undefined;
+  #failedAt: number | undefined;
+  #refusal: string | undefined;
+  #isPassed = false;
+
+  constructor(parts: SelfTestParts) {
+    this.#parts = parts;
+    if (!parts.host)
       this.#refusal =
         "There are no computers to run commands on: sandbox.kind is off in config.yaml. Those who run this bridge can change that.";
-    this.#spec = spec;
-    this.#log = log;
   }
 
   /** Says why there are no sandboxes, and what to do; undefined where there are, or as long as that is not known. */
@@ -25,8 +34,16 @@ export class SelfTest {
     return this.#refusal;
   }
 
+  get isPassed(): boolean {
+    return this.#isPassed;
+  }
+
+  /** Begins the test, unless it was passed, or has failed only just now. */
   start(): void {
-    this.#running ??= this.#run();
+    const isDue = this.#failedAt !== undefined && this.#parts.clock.monotonic() - this.#failedAt >= againMs;
+    if (this.#running && !isDue) return;
+    this.#failedAt = undefined;
+    this.#running = this.#run();
   }
 
   /** @throws UserError where sandboxes cannot be used */
@@ -37,21 +54,27 @@ export class SelfTest {
   }
 
   async #run(): Promise<void> {
-    if (!this.#host) return;
+    const { host, log, spec } = this.#parts;
+    if (!host) return;
     try {
-      for await (const { point, state, says, remedy = "Run clevernet check." } of this.#host.check(this.#spec)) {
+      for await (const { point, state, says, remedy = "Run clevernet check." } of host.check(spec)) {
         if (state === "ok") continue;
         this.#refuse(`${point}: ${says} ${remedy.replace(/\.?$/, ".")}`);
         return;
       }
-      this.#log.info("sandboxes can be used");
+      this.#refusal = undefined;
+      this.#isPassed = true;
+      log.info("sandboxes can be used");
     } catch (error) {
       this.#refuse(`${messageOf(error)}.`);
     }
   }
 
   #refuse(why: string): void {
-    this.#refusal = `There are no computers to run commands on (${why.replace(/\.$/, "")}). Those who run this bridge can mend that; then it has to be restarted.`;
-    this.#log.warn(`agents cannot run commands: ${why}`);
+    const { clock, log } = this.#parts;
+    const before = this.#refusal;
+    this.#failedAt = clock.monotonic();
+    this.#refusal = `There are no computers to run commands on (${why.replace(/\.$/, "")}). Those who run this bridge can mend that; then it takes a minute or two.`;
+    if (this.#refusal !== before) log.warn(`agents cannot run commands: ${why}`);
   }
 }

@@ -2,10 +2,10 @@ import type { Database, Json } from "../../adapters/database/connection.ts";
 import type { Conversation, RoomId, UserId } from "../../base/lib/ids.ts";
 
 /**
- * Why a command ended: by itself; at its time limit; by a person, or with its sandbox; since memory ran out. `lost`: it was
- * under way when its sandbox was started anew, and what became of it is not known.
+ * Why a command ended: by itself; at its time limit; by a person, or with its sandbox; since memory ran out; since files took
+ * too much room. `lost`: it was under way when its sandbox was started anew, and what became of it is not known.
  */
-type CommandReason = "exit" | "timeout" | "stopped" | "memory" | "lost";
+type CommandReason = "exit" | "timeout" | "stopped" | "memory" | "disk" | "lost";
 
 /** One stream of a command's output, as it is shown: without control characters, and cut in the middle. */
 export interface ShownOutput {

@@ -7,11 +7,25 @@ const stoppingMost = "1 minute";
 /** A sandbox as it was seen last. */
 export interface SandboxRow extends Conversation {
   readonly name: string;
+  /** On which it is, by its name in the configuration. */
+  readonly host: string;
   readonly usedAt: Date;
   readonly isAwake: boolean;
+  /** Null: there is no backup of its files. */
+  readonly backedUpAt: Date | null;
+  /** It was placed anew, and its files are still to be taken from the backup. */
+  readonly isBare: boolean;
 }
 
-const sandboxColumns = `agent, room_id as "roomId", name, used_at as "usedAt", is_awake as "isAwake"`;
+/** A sandbox that has been quiet for a while. */
+export interface RestingSandbox extends Conversation {
+  /** A command was given to its background, and is not known to have ended. */
+  readonly hasBackground: boolean;
+}
+
+/** Columns of a `SandboxRow`. */
+export const sandboxColumns = `agent, room_id as "roomId", name, host, used_at as "usedAt", is_awake as "isAwake",
+  backed_up_at as "backedUpAt", is_bare as "isBare"`;
 
 /**
  * Condition on a row of sandboxes: a command in it has not ended, as far as we know. Its process may be away at the moment;
@@ -20,6 +34,14 @@ const sandboxColumns = `agent, room_id as "roomId", name, used_at as "usedAt", i
 const isAwaited = (sql: Sql) => sql`exists (
   select 1 from sandbox_commands c where c.agent = sandboxes.agent and c.room_id = sandboxes.room_id
     and c.outcome is null and not c.is_background and c.started_at > now() - interval '1 day')`;
+
+/** The last moment at which somebody used it, or something in it was busy. */
+const lastBusy = (sql: Sql) => sql`greatest(used_at, coalesce(busy_at, used_at))`;
+
+/** Condition on a row of sandboxes: a command was given to its background, and is not known to have ended. */
+const hasBackground = (sql: Sql) => sql`exists (
+  select 1 from sandbox_commands c where c.agent = sandboxes.agent and c.room_id = sandboxes.room_id
+    and c.outcome is null and c.is_background)`;
 
 /** Sandboxes of conversations. Idle ones are judged by the database's clock. */
 export class SandboxTable {
@@ -45,21 +67,35 @@ export class SandboxTable {
     }
   }
 
-  /** Counts a use, and tells if the sandbox was stopped since it was woken last. Returns undefined while somebody stops it. */
-  async use({ agent, roomId }: Conversation, name: string): Promise<{ isAwake: boolean } | undefined> {
+  /** Counts a use. `new`: it has to be claimed first; `stopping`: somebody stops it now. */
+  async use({ agent, roomId }: Conversation): Promise<SandboxRow | "new" | "stopping"> {
     const [row] = await this.#database.run(
-      (sql) => sql<{ isAwake: boolean }[]>`
-        insert into sandboxes (agent, room_id, name) values (${agent}, ${roomId}, ${name})
-        on conflict (agent, room_id) do update set used_at = now(), stopping_since = null
-        where sandboxes.stopping_since is null or sandboxes.stopping_since < now() - ${stoppingMost}::interval
-        returning is_awake as "isAwake"`,
+      (sql) => sql<SandboxRow[]>`
+        update sandboxes set used_at = now(), stopping_since = null
+        where agent = ${agent} and room_id = ${roomId}
+          and (stopping_since is null or stopping_since < now() - ${stoppingMost}::interval)
+        returning ${sql.unsafe(sandboxColumns)}`,
     );
-    return row;
+    return row ?? ((await this.find({ agent, roomId })) ? "stopping" : "new");
+  }
+
+  /** Places a new sandbox on a host, unless somebody has done so. */
+  async claim({ agent, roomId }: Conversation, name: string, host: string): Promise<void> {
+    await this.#database.run(
+      (sql) => sql`
+        insert into sandboxes (agent, room_id, name, host) values (${agent}, ${roomId}, ${name}, ${host})
+        on conflict (agent, room_id) do nothing`,
+    );
   }
 
   /** It is still in use. */
   async touch(name: string): Promise<void> {
     await this.#database.run((sql) => sql`update sandboxes set used_at = now() where name = ${name}`);
+  }
+
+  /** Something in it goes on, though nobody uses it. */
+  async markBusy(name: string): Promise<void> {
+    await this.#database.run((sql) => sql`update sandboxes set busy_at = now() where name = ${name}`);
   }
 
   async markAwake(name: string): Promise<void> {
@@ -83,7 +119,7 @@ export class SandboxTable {
     await this.#database.run(
       (sql) => sql`
         with emptied as (
-          update sandboxes set is_awake = false, stopping_since = null, sources = '{}'
+          update sandboxes set is_awake = false, stopping_since = null, sources = '{}', backed_up_at = null, is_bare = false
           where agent = ${agent} and room_id = ${roomId}
         )
         update sandbox_commands set outcome = '{"reason": "lost"}', ended_at = now()
@@ -91,34 +127,87 @@ export class SandboxTable {
     );
   }
 
-  /**
-   * Claims the sandboxes that nobody has used for so long, and in which nobody waits for the end of a command: whoever
-   * gets a name stops it, then says so.
-   */
-  async claimIdle(seconds: number): Promise<string[]> {
-    const rows = await this.#database.run(
-      (sql) => sql<{ name: string }[]>`
-        update sandboxes set stopping_since = now()
-        where is_awake and used_at < now() - make_interval(secs => ${seconds}) and not ${isAwaited(sql)}
-          and (stopping_since is null or stopping_since < now() - ${stoppingMost}::interval)
-        returning name`,
+  /** Finds those that run, and that have been quiet for so long. */
+  findResting(seconds: number): Promise<RestingSandbox[]> {
+    return this.#database.run(
+      (sql) => sql<RestingSandbox[]>`
+        select agent, room_id as "roomId", ${hasBackground(sql)} as "hasBackground" from sandboxes
+        where is_awake and stopping_since is null and ${lastBusy(sql)} < now() - make_interval(secs => ${seconds})`,
     );
-    return rows.map(({ name }) => name);
   }
 
-  /** Claims of these sandboxes the one that was not used for longest, and at least for so long. */
-  async claimLongestIdle(names: readonly string[], seconds: number): Promise<string | undefined> {
+  /** Counts, by their host, those that were started, and that we have not stopped since. */
+  async countAwake(): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ host: string; count: number }[]>`
+        select host, count(*)::integer as count from sandboxes where is_awake group by host`,
+    );
+    return new Map(rows.map(({ host, count }) => [host, count]));
+  }
+
+  /** Lists those of a host that were started, and that we have not stopped since; the one that was used last first. */
+  awakeOn(host: string): Promise<SandboxRow[]> {
+    return this.#database.run(
+      (sql) => sql<SandboxRow[]>`
+        select ${sql.unsafe(sandboxColumns)} from sandboxes where is_awake and host = ${host} order by used_at desc, name`,
+    );
+  }
+
+  /**
+   * Claims the sandboxes of these hosts that nobody has used for so long, and in which nobody waits for the end of a command: whoever
+   * gets a name stops it, then says so.
+   */
+  claimIdle(seconds: number, hosts: readonly string[]): Promise<SandboxRow[]> {
+    return this.#database.run(
+      (sql) => sql<SandboxRow[]>`
+        update sandboxes set stopping_since = now()
+        where is_awake and host = any (${[...hosts]}::text[]) and not ${isAwaited(sql)}
+          and ${lastBusy(sql)} < now() - make_interval(secs => ${seconds})
+          and (stopping_since is null or stopping_since < now() - ${stoppingMost}::interval)
+        returning ${sql.unsafe(sandboxColumns)}`,
+    );
+  }
+
+  /**
+   * Claims a sandbox that has to be stopped, whoever uses it, and ends its commands for this reason. Returns false where
+   * somebody stops it already.
+   */
+  async claimGreedy(name: string): Promise<boolean> {
+    const rows = await this.#database.run(
+      (sql) => sql`
+        with claimed as (
+          update sandboxes set stopping_since = now()
+          where name = ${name} and is_awake and (stopping_since is null or stopping_since < now() - ${stoppingMost}::interval)
+          returning agent, room_id
+        ), ended as (
+          update sandbox_commands c set outcome = '{"reason": "disk"}', ended_at = now() from claimed s
+          where c.agent = s.agent and c.room_id = s.room_id and c.outcome is null
+        )
+        select 1 from claimed`,
+    );
+    return rows.length > 0;
+  }
+
+  /**
+   * Claims of these sandboxes the one that was not used for longest, and at least for so long: `busy` seconds where a command
+   * runs in its background.
+   */
+  async claimLongestIdle(
+    names: readonly string[],
+    { busy, quiet }: { readonly quiet: number; readonly busy: number },
+  ): Promise<SandboxRow | undefined> {
     const [row] = await this.#database.run(
-      (sql) => sql<{ name: string }[]>`
+      (sql) => sql<SandboxRow[]>`
         update sandboxes set stopping_since = now()
         where name = (
           select name from sandboxes
-          where name = any (${[...names]}::text[]) and used_at < now() - make_interval(secs => ${seconds}) and not ${isAwaited(sql)}
+          where name = any (${[...names]}::text[]) and not ${isAwaited(sql)}
+            and used_at < now() - make_interval(secs => (case when ${hasBackground(sql)} then ${busy} else ${quiet} end)::double precision)
             and (stopping_since is null or stopping_since < now() - ${stoppingMost}::interval)
-          order by used_at, name limit 1)
-        returning name`,
+          order by ${hasBackground(sql)}, used_at, name limit 1)
+        returning ${sql.unsafe(sandboxColumns)}`,
     );
-    return row?.name;
+    return row;
   }
 
   async find({ agent, roomId }: Conversation): Promise<SandboxRow | undefined> {
@@ -147,10 +236,12 @@ export class SandboxTable {
     );
   }
 
-  /** Names of all there are. */
-  async names(): Promise<Set<string>> {
-    const rows = await this.#database.run((sql) => sql<{ name: string }[]>`select name from sandboxes`);
-    return new Set(rows.map(({ name }) => name));
+  /** Host of each that there is, by its name. */
+  async hosts(): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.#database.run(
+      (sql) => sql<{ name: string; host: string }[]>`select name, host from sandboxes`,
+    );
+    return new Map(rows.map(({ name, host }) => [name, host]));
   }
 
   /** Finds those whose conversation is over: the agent was deleted, or has left the room. */

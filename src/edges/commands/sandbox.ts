@@ -14,12 +14,15 @@ export const commands = [
     input: noInput,
     async run(_, { agent, clock, event, prefix, sandboxCommands, sandboxes }) {
       const conversation = { agent: agent.name, roomId: event.roomId };
+      const ageOf = (at: Date) => (clock.now().getTime() - at.getTime()) / 1_000;
       const status = await sandboxes.status(conversation);
       const next = `\`${prefix}run\` starts it.`;
       if (!status) return `There is no computer here yet. ${next}`;
+      if (status.isAway)
+        return `The machine of the computer (${status.host}) does not answer now. \`${prefix}sandbox move\` makes the computer anew on another one, ${status.backedUpAt ? `with its files as they were ${lengthText(ageOf(status.backedUpAt))} ago` : "empty, since there is no backup of its files"}.`;
       if (!status.isRunning) return `The computer is stopped; its files are kept. ${next}`;
       const { idleSeconds, limits } = sandboxes.settings;
-      const idle = (clock.now().getTime() - status.usedAt.getTime()) / 1_000;
+      const idle = ageOf(status.usedAt);
       const under = await sandboxCommands.underWay(conversation);
       const lines = under.map(({ command, isBackground, number, outcome }) => {
         const [first = ""] = command.split("\n");
@@ -32,6 +35,18 @@ export const commands = [
         ...(lines.length === 0 ? ["No command runs on it."] : lines),
         `\`${prefix}sandbox reset\` removes it with all its files.`,
       ].join("\n");
+    },
+  }),
+  defineAgentCommand({
+    command: "sandbox move",
+    description:
+      "Makes the computer of this room anew on another machine, where its own does not answer: with its files as they were at the last backup.",
+    topic: "sandbox",
+    level: "operate",
+    input: noInput,
+    async run(_, { agent, event, sandboxes }) {
+      const { at, row } = await sandboxes.placing.move({ agent: agent.name, roomId: event.roomId });
+      return `The computer is on ${at.name} now, ${row.isBare ? "with the files of its last backup" : "and is empty"}. Nothing runs on it.`;
     },
   }),
 ];

@@ -6,6 +6,7 @@ import type { Agent } from "../../domain/agents/agent.ts";
 import { limitText } from "../../domain/budget/book.ts";
 import type { EmbeddingState } from "../../domain/memory/embeddings.ts";
 import { includesLevel } from "../../domain/rights/permissions.ts";
+import type { Sandboxes } from "../../domain/sandboxes/sandboxes.ts";
 import type { Operation } from "../../domain/tables/operations.ts";
 import { type CommandContext, defineCommand, noInput } from "../../engine/control/define-command.ts";
 import { modeIn } from "../../engine/operations/gate.ts";
@@ -27,7 +28,7 @@ export const commands = [
 ];
 
 /** All agents at once; of what they do no content is shown, since it may be behind a wall. */
-async function overviewText({ book, embeddings, level, overview, prefix }: CommandContext): Promise<string> {
+async function overviewText({ book, embeddings, level, overview, prefix, sandboxes }: CommandContext): Promise<string> {
   if (!includesLevel(level, "admin")) throw new UserError(`To see this you need the level admin; you have: ${level}.`);
   const account = { scope: "bridge" as const, key: "" };
   const [now, [spent]] = await Promise.all([overview(), book.table.spentToday([account])]);
@@ -56,10 +57,25 @@ async function overviewText({ book, embeddings, level, overview, prefix }: Comma
     `- waiting for approval: ${questions}${questions > 0 ? ` (\`${prefix}operation N\` shows one)` : ""}`,
     ...cutAt(asked, questions),
     `- schedules: ${schedules}${nextInSeconds === null ? "" : `, the next ${nextText(nextInSeconds)}`}`,
+    `- computers: ${await computersText(sandboxes)}`,
     `- memory: ${memoryText(embeddings.state)}${embeddings.state.by === "meaning" && backlog.memories > 0 ? `; ${thousands.format(backlog.memories)} wait to be embedded` : ""}`,
     `- waiting to be done: ${waits.join("; ") || "nothing"}`,
     `- spent today (UTC): ${thousands.format(promptTokens + completionTokens)} tokens, ${usd.toFixed(4)} USD, in ${calls} calls; ${limitText(book.limit("bridge", ""))}`,
   ].join("\n");
+}
+
+/** How many computers run, by their machine where there are several; or why there are none. */
+async function computersText(sandboxes: Sandboxes): Promise<string> {
+  const { pool } = sandboxes;
+  if (pool.refusal !== undefined) return pool.refusal;
+  const running = await sandboxes.seen.countAwake();
+  const texts = pool.all.map(({ awaySeconds, name, runningMost, selfTest }) => {
+    const count = `${running.get(name) ?? 0} of at most ${runningMost} run`;
+    const trouble =
+      awaySeconds === undefined ? selfTest.refusal : `it does not answer for ${durationText(awaySeconds)}`;
+    return `${pool.all.length > 1 ? `${name}: ` : ""}${trouble ?? count}`;
+  });
+  return texts.join("; ");
 }
 
 /** How memory is searched now. */
@@ -85,15 +101,16 @@ function durationText(seconds: number): string {
 }
 
 async function statusOf(seen: Agent, context: CommandContext): Promise<string> {
-  const { event, operations, silences, turns, directory, rooms, view, clock } = context;
+  const { event, operations, sandboxes, silences, turns, directory, rooms, view, clock } = context;
   // Another command may just have changed what the router has seen.
   const agent = (await directory.find(seen.name)) ?? seen;
   const mode = modeIn(agent, await rooms.mode(event.roomId));
   const conversation = { agent: agent.name, roomId: event.roomId };
   const after = agent.settings.followUpAfterSeconds;
-  const [open, under, hushed] = await Promise.all([
+  const [open, under, computer, hushed] = await Promise.all([
     turns.open(conversation),
     operations.open(conversation),
+    sandboxes.seen.find(conversation),
     after === null ? undefined : silences.hushedUntil(conversation),
   ]);
   const turn = open.find(({ state }) => state === "running");
@@ -105,6 +122,7 @@ async function statusOf(seen: Agent, context: CommandContext): Promise<string> {
     `- wakes by itself: ${agent.wakeUpTimerSeconds === null ? "never" : `after ${agent.wakeUpTimerSeconds} s without a turn`}`,
     ...(after === null ? [] : [followUpText(after, hushed, context.prefix)]),
     turn ? `- at work here: turn ${turn.number} (${turn.reason}), for ${seconds} s` : "- at work here: no",
+    ...(computer ? [`- computer: ${computer.isAwake ? "runs" : "is stopped"} (\`${context.prefix}sandbox\`)`] : []),
     ...under.filter(({ state }) => state === "asked").map(waitingText),
   ].join("\n");
 }

@@ -10,6 +10,7 @@ import type { Agent, AgentDirectory } from "../../domain/agents/agent.ts";
 import type { Rights } from "../../domain/rights/rights.ts";
 import { utter } from "../../domain/speech/utter.ts";
 import type { History } from "../../domain/tables/history.ts";
+import type { Outbox } from "../../domain/tables/outbox.ts";
 import type { Rooms } from "../../domain/tables/rooms.ts";
 import { inviteLevel } from "../../engine/control/guest-list.ts";
 
@@ -22,6 +23,7 @@ export interface ThoughtsParts {
   readonly client: MatrixClient;
   readonly directory: AgentDirectory;
   readonly history: History;
+  readonly outbox: Pick<Outbox, "add">;
   readonly rooms: Rooms;
   readonly rights: Rights;
   readonly serverName: string;
@@ -40,6 +42,8 @@ export class ThoughtsRooms {
   readonly #gathering = new Set<AgentName>();
   /** Time at which each agent's thoughts were told last, by the monotonic clock. */
   readonly #told = new Map<AgentName, number>();
+  /** Time at which the progress of a call was shown last. */
+  readonly #shown = new Map<AgentName, number>();
   readonly #stopped = new AbortController();
 
   constructor(parts: ThoughtsParts) {
@@ -60,6 +64,21 @@ export class ThoughtsRooms {
       this.#gathering.delete(name);
       this.#told.set(name, clock.monotonic());
       await this.#tell(name);
+    });
+  }
+
+  /** Shows that a call of the agent in this room goes on; not more often than its thoughts are told. */
+  show(name: AgentName, roomId: RoomId, text: string): void {
+    const { client, clock, directory, onOutbox, outbox, rooms } = this.#parts;
+    const now = clock.monotonic();
+    if (this.#stopped.signal.aborted || now - (this.#shown.get(name) ?? Number.NEGATIVE_INFINITY) < goingOnMs) return;
+    this.#shown.set(name, now);
+    this.#mailbox.post(name, async () => {
+      const agent = await directory.findRecent(name);
+      if (!agent?.thoughtsRoom || (await rooms.isEncrypted(roomId))) return;
+      const place = { sender: client.botUserId, roomId: agent.thoughtsRoom, isNotice: true, key: secret(16) };
+      await outbox.add(utter({ ...place, text: `${agent.displayName} (${agent.userId}): ${text}` }));
+      onOutbox([agent.thoughtsRoom]);
     });
   }
 

@@ -77,6 +77,7 @@ function endWords({ code, reason, signal }: CommandOutcome): string {
     timeout: "ended at its time limit",
     stopped: "stopped",
     memory: "ended since there was no memory left",
+    disk: "ended since files took too much room on the disk",
     lost: "lost",
   };
   return how[reason];

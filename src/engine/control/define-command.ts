@@ -9,6 +9,7 @@ import type { MemoryTransfer } from "../../domain/memory/transfer.ts";
 import type { Level } from "../../domain/rights/permissions.ts";
 import type { CommandJournal } from "../../domain/sandboxes/command-journal.ts";
 import type { Sandboxes } from "../../domain/sandboxes/sandboxes.ts";
+import type { Servers } from "../../domain/servers/servers.ts";
 import type { Progress } from "../../domain/speech/progress.ts";
 import type { Utterance } from "../../domain/speech/utter.ts";
 import type { Audit } from "../../domain/tables/audit.ts";
@@ -53,6 +54,7 @@ export interface CommandServices extends Mind {
   readonly embeddings: Pick<Embeddings, "state">;
   readonly sandboxes: Sandboxes;
   readonly sandboxCommands: CommandJournal;
+  readonly servers: Servers;
   /** Begins to show a command's result while it grows. */
   readonly openProgress: (place: Omit<Utterance, "text">) => Progress;
   /** Begins a sweep of all agents, in every process. */

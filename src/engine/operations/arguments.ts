@@ -34,7 +34,8 @@ const forms = new WeakMap<z.ZodObject, Form>();
 export function formOf(input: z.ZodObject): Form {
   const known = forms.get(input);
   if (known) return known;
-  const strict = z.strictObject(input.shape);
+  // Where others have said that more may stand in it, more may.
+  const strict = input.def.catchall === undefined ? z.strictObject(input.shape) : input;
   const { $schema: _, ...json } = z.toJSONSchema(strict, {
     io: "input",
     // Where a number cannot be held any more need not be said.
@@ -127,8 +128,19 @@ const readAs = (schema: FieldSchema, value: unknown): unknown => {
       return answers.get(text.toLowerCase()) ?? value;
     case "array":
       return readList(text).map((item) => readAs(schema.items ?? {}, item));
+    case "object":
+      return readObject(text) ?? value;
     default:
       return value;
+  }
+};
+
+const readObject = (text: string): unknown => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
   }
 };
 

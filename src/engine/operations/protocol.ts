@@ -55,7 +55,7 @@ export const parseCall = (toolbox: Toolbox, caller: Caller, call: ModelCall, too
 
 /** Parses a line that a person wrote behind a tool's command. */
 export const parseLine = (caller: Caller, tool: AnyTool, line: string): Parsed =>
-  parse(caller, () => ({ tool, ...takeApart(readCommandLine({ ...tool, input: inputOf(tool) }, line)) }));
+  parse(caller, () => ({ tool, ...takeApart(tool, readCommandLine({ ...tool, input: inputOf(tool) }, line)) }));
 
 function parse({ agent, roomId }: Caller, read: () => OperationRequest): Parsed {
   try {

@@ -44,7 +44,7 @@ export class SubAgents {
       const found = this.#parse(path, texts.get(path)) ?? this.#parse(path, this.#shipped.get(path));
       if (!found || (subAgents !== null && !subAgents.includes(found.name))) return [];
       const known = this.#toolbox.withNames(found.tools);
-      const isGiven = known.every(({ set }) => tools.includes(set) || subAgentSets.some((one) => one === set));
+      const isGiven = known.every(({ set }) => [...tools, ...subAgentSets].some((one) => one === set));
       return isGiven && found.tools.every((name) => known.some((tool) => tool.name === name)) ? found : [];
     });
   }

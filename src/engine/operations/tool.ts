@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { ThreadPlace } from "../../adapters/matrix/relation.ts";
 import type { Interpreter } from "../../adapters/sandbox/interpreter.ts";
-import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
+import type { AgentName, EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import type { Element } from "../../base/lmml/element.ts";
 import type { Agent, AgentDirectory } from "../../domain/agents/agent.ts";
 import type { ToolSet } from "../../domain/agents/settings.ts";
@@ -18,6 +18,7 @@ import type { CommandJournal } from "../../domain/sandboxes/command-journal.ts";
 import type { HostPorts } from "../../domain/sandboxes/host-ports.ts";
 import type { SandboxProvider } from "../../domain/sandboxes/sandbox.ts";
 import type { Sandboxes } from "../../domain/sandboxes/sandboxes.ts";
+import type { Servers } from "../../domain/servers/servers.ts";
 import type { WakeDraft } from "../../domain/tables/effects.ts";
 import type { Events } from "../../domain/tables/events.ts";
 import type { Memory } from "../../domain/tables/interactions.ts";
@@ -48,6 +49,8 @@ export interface SharedServices {
     place: { readonly roomId: RoomId; readonly requesters: readonly UserId[] },
     bytes: number,
   ) => void;
+  /** Shows those who may see what an agent thinks that a call in this room goes on. */
+  readonly onProgress: (agent: AgentName, roomId: RoomId, text: string) => void;
   readonly operations: Pick<Operations, "shown">;
   /** undefined: pages of the web cannot be opened. */
   readonly pages: WebPages | undefined;
@@ -55,6 +58,7 @@ export interface SharedServices {
   readonly sandboxCommands: Pick<CommandJournal, "run">;
   readonly sandboxes: SandboxProvider & Pick<Sandboxes, "reset" | "settings">;
   readonly schedules: Pick<Schedules, "find" | "add" | "list" | "remove">;
+  readonly servers: Pick<Servers, "call">;
   readonly todos: Todos;
   /** Files that rows of the outbox of kind `media` carry, under the row's key. */
   readonly uploads: Pick<Uploads, "keep">;
@@ -144,7 +148,8 @@ export interface ToolOutcome {
  */
 export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly name: string;
-  readonly set: ToolSet;
+  /** `mcp`: it is a tool of a server, which an agent has by its settings. */
+  readonly set: ToolSet | "mcp";
   /** Left out for agents that have this set: a tool of it does the same. */
   readonly isSpareFor?: ToolSet;
   /** The command's words without its prefix, one or two; positional arguments in the order of the input, the last takes the rest. */
@@ -220,6 +225,10 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly isImmediate?: boolean;
   /** Input, with a description of every field for the model and for people. */
   readonly input: z.ZodObject<Shape>;
+  /** JSON Schema of the input as models are told it, where somebody else has written it. */
+  readonly schema?: Readonly<Record<string, unknown>>;
+  /** Name of the definition, where another may take its place. */
+  readonly revision?: string;
   /** Runs the call. Throws a `UserError` for a mistake that the caller can mend. */
   readonly run: (
     input: z.output<z.ZodObject<Shape>>,

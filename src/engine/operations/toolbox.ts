@@ -17,19 +17,31 @@ export interface Offer {
   readonly hash: string;
 }
 
-/** Offers that are remembered: an agent's changes with its settings alone. */
+/** Offers that are remembered: an agent's changes with its settings, and with its servers. */
 const offersKept = 64;
+
+/** Tools that come and go while the bridge runs. */
+export interface ToolSource {
+  /** Tools that the agent has, by its settings. */
+  of(agent: Agent): readonly AnyTool[];
+  /** The tool of this name, whoever has it. */
+  find(name: string): AnyTool | undefined;
+}
+
+const noSource: ToolSource = { of: () => [], find: () => undefined };
 
 /** All tools there are, and which of them an agent has. */
 export class Toolbox {
   readonly #tools: readonly AnyTool[];
   readonly #offers = new LRUCache<string, Offer>({ max: offersKept });
   readonly #isUsable: (tool: AnyTool) => boolean;
+  readonly #source: ToolSource;
 
   /** @param isUsable false of a tool that can do nothing now: models are not offered it. Called, it says why. */
-  constructor(tools: readonly AnyTool[], isUsable: (tool: AnyTool) => boolean = () => true) {
+  constructor(tools: readonly AnyTool[], isUsable: (tool: AnyTool) => boolean = () => true, source = noSource) {
     this.#tools = tools.toSorted((a, b) => a.name.localeCompare(b.name));
     this.#isUsable = isUsable;
+    this.#source = source;
   }
 
   /** Tools of an agent; with `names`, these tools, as a sub-agent of it has them. */
@@ -38,11 +50,13 @@ export class Toolbox {
   }
 
   /** Tools that the agent has, whether or not they can do anything now: a call may be older. */
-  #all({ settings: { tools: sets } }: Agent, names?: readonly string[]): readonly AnyTool[] {
+  #all(agent: Agent, names?: readonly string[]): readonly AnyTool[] {
     if (names) return this.withNames(names);
-    return this.#tools.filter(
+    const sets: readonly string[] = agent.settings.tools;
+    const own = this.#tools.filter(
       ({ set, isSpareFor }) => sets.includes(set) && !(isSpareFor && sets.includes(isSpareFor)),
     );
+    return [...own, ...this.#source.of(agent)];
   }
 
   /** True if the agent is offered tools of this set. */
@@ -62,7 +76,7 @@ export class Toolbox {
   /** Definitions that the model is offered: names carry the agent's suffix, which never changes. */
   offer(agent: Agent, names?: readonly string[]): Offer {
     const tools = this.of(agent, names);
-    const key = [agent.suffix, ...tools.map(({ name }) => name)].join(" ");
+    const key = [agent.suffix, ...tools.map(({ name, revision = "" }) => name + revision)].join(" ");
     const known = this.#offers.get(key);
     if (known) return known;
     const offer = offerOf(agent, tools);
@@ -80,7 +94,7 @@ export class Toolbox {
 
   /** The tool of this name, whoever has it. */
   find(name: string): AnyTool | undefined {
-    return this.#tools.find((tool) => tool.name === name);
+    return this.#tools.find((tool) => tool.name === name) ?? this.#source.find(name);
   }
 
   /** True if the model names a function whose call can be written with the thought that led to it. */
@@ -89,9 +103,10 @@ export class Toolbox {
   }
 
   /** Tools that people may command: those of the agent, and, unless it may delegate to none, those of sub-agents. */
-  findCommandable({ settings }: Agent): readonly AnyTool[] {
-    const lent: readonly string[] = settings.subAgents?.length === 0 ? [] : subAgentSets;
-    return this.#tools.filter(({ set }) => settings.tools.includes(set) || lent.includes(set));
+  findCommandable(agent: Agent): readonly AnyTool[] {
+    const { subAgents, tools } = agent.settings;
+    const sets: readonly string[] = [...tools, ...(subAgents?.length === 0 ? [] : subAgentSets)];
+    return [...this.#tools.filter(({ set }) => sets.includes(set)), ...this.#source.of(agent)];
   }
 }
 
@@ -99,7 +114,7 @@ const offerOf = (agent: Agent, tools: readonly AnyTool[]): Offer => {
   const definitions = tools.map((tool) => ({
     name: nameFor(agent, tool),
     description: tool.description,
-    parameters: toldForm(tool.input),
+    parameters: tool.schema ?? toldForm(tool.input),
   }));
   const text = JSON.stringify(definitions, undefined, 1);
   return { definitions, text, hash: digest("toolset", text) };
@@ -116,10 +131,13 @@ const inputs = new WeakMap<AnyTool, z.ZodObject>();
 
 /** The tool's own input, and what every call may say beside it. */
 export function inputOf(tool: AnyTool): z.ZodObject {
-  const known = inputs.get(tool) ?? z.object({ ...tool.input.shape, ...linked });
+  const known = inputs.get(tool) ?? (isLinkable(tool) ? tool.input.extend(linked) : tool.input);
   inputs.set(tool, known);
   return known;
 }
+
+/** A server may know another thing by this name. */
+const isLinkable = ({ input }: AnyTool): boolean => !Object.hasOwn(input.shape, "todo");
 
 /** A valid input, and the number of the todo that the call is linked to. */
 export interface Arguments {
@@ -128,10 +146,11 @@ export interface Arguments {
 }
 
 /** Takes apart what is valid by `inputOf`. */
-export const takeApart = ({ todo, ...input }: Record<string, unknown>): Arguments => ({
-  input,
-  todo: typeof todo === "number" ? todo : undefined,
-});
+export function takeApart(tool: AnyTool, values: Record<string, unknown>): Arguments {
+  if (!isLinkable(tool)) return { input: values, todo: undefined };
+  const { todo, ...input } = values;
+  return { input, todo: typeof todo === "number" ? todo : undefined };
+}
 
 /** Reads a model's arguments; a `UserError` names every parameter that is wrong, and why. */
 export function readArguments(tool: AnyTool, json: string): Arguments {
@@ -142,5 +161,5 @@ export function readArguments(tool: AnyTool, json: string): Arguments {
   } catch {
     throw new UserError("The arguments are not valid JSON.");
   }
-  return takeApart(readInput(inputOf(tool), value));
+  return takeApart(tool, readInput(inputOf(tool), value));
 }

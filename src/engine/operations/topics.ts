@@ -3,6 +3,7 @@ export const topics = {
   basics: "ask the agent for something, and see what it does",
   files: "files, and windows on them",
   web: "pages of the web, and searches in it",
+  servers: "tools of other servers (MCP)",
   memory: "what the agent remembers, and what it works on",
   speaking: "have the agent say or send something",
   todo: "what the agent has set out to do here",

@@ -21,5 +21,5 @@ const skillsText = ({ name }: Agent, tools: readonly AnyTool[]): string =>
 
 Made from its tools, which its agent.json names.
 
-${tools.map((tool) => `- **${tool.name}**: ${tool.description}`).join("\n")}
+${tools.map((tool) => `- **${tool.name}**: ${tool.description.replace(/\s+/g, " ")}`).join("\n")}
 `;

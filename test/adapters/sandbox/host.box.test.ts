@@ -51,7 +51,12 @@ function contract(open: () => SandboxHost): void {
     for (const _ of [1, 2]) await open().stop(id);
     expect(await stateOf("life")).toEqual([{ id, isRunning: false }]);
     await open().start(id);
-    expect(await ask(id, "cat file")).toBe("kept\n");
+    expect(await ask(id, "cat file; mkdir x; head -c 5m /dev/zero >x/y; chmod 0 x")).toBe("kept\n");
+    const { bytes = 0, files = 0 } = (await open().measure(id)) ?? {};
+    expect(bytes).toBeGreaterThanOrEqual(5 << 20);
+    expect(bytes).toBeLessThan(6 << 20);
+    expect(files).toBeGreaterThanOrEqual(4);
+    expect(await open().measure("clevernet-test-nobody")).toBeUndefined();
     for (const _ of [1, 2]) await open().remove(id);
     expect(await stateOf("life")).toEqual([]);
     expect(await open().find({ name: "clevernet.group", value: "nobody" })).toEqual([]);

@@ -53,11 +53,17 @@ describe("configuration", () => {
         downloadFrom: expect.stringMatching(/^https:\/\/huggingface\.co\/.*[^/]$/),
       },
       sandbox: {
-        engine: { kind: "podman", podman: "podman", connection: undefined, seccomp: undefined },
+        hosts: [
+          {
+            name: "default",
+            engine: { kind: "podman", podman: "podman", connection: undefined, seccomp: undefined },
+            runningMost: 20,
+          },
+        ],
+        backups: undefined,
         image: "localhost/clevernet-sandbox:latest",
         firstUid: 1_000_000,
         idleSeconds: 900,
-        runningMost: 20,
         network: [],
         limits: {
           memoryMegabytes: 1_024,
@@ -69,9 +75,11 @@ describe("configuration", () => {
           diskMegabytes: undefined,
           commandSeconds: 120,
         },
+        disk: { freeMegabytes: 1_024, freeFiles: 20_000, workspaceMegabytes: 8_192, workspaceFiles: 500_000 },
       },
       files: { quotaMegabytes: 256 },
       memory: { ranking: "product", historyMessages: 1_000, historyDays: 365 },
+      mcp: [],
       media: { maxMegabytes: 16 },
       encryption: { maxOpenDevices: 200 },
       permissions: { "@you:example.org": "admin" },
@@ -120,6 +128,46 @@ describe("configuration", () => {
     ]);
     expect(await refusal(`${minimal}embeddings: { downloadFrom: somewhere }\n`)).toEqual([
       'embeddings.downloadFrom: found "somewhere", expected a URL, or nowhere',
+    ]);
+  });
+
+  it("takes servers of tools: addresses and programs", async () => {
+    const { mcp } = await load(
+      `${minimal}mcp: { wiki: { url: "https://wiki.test/mcp", headers: { Authorization: "Bearer \${TOKEN}" }, tools: { a: read } }, files: { command: [node, a.js], env: { KEY: x }, network: [npm], timeoutSeconds: 5 } }\n`,
+      { TOKEN: "t" },
+    );
+    expect(mcp).toEqual([
+      {
+        name: "wiki",
+        door: { url: "https://wiki.test/mcp", headers: { Authorization: "Bearer t" } },
+        include: ["*"],
+        timeoutMs: 60_000,
+        isTrusted: false,
+        kinds: { a: "read" },
+      },
+      {
+        name: "files",
+        door: { command: ["node", "a.js"], env: { KEY: "x" }, network: ["npm"] },
+        include: ["*"],
+        timeoutMs: 5_000,
+        isTrusted: false,
+        kinds: {},
+      },
+    ]);
+  });
+
+  it("refuses a server that is neither or both, and shows nothing of its headers and its environment", async () => {
+    const lines = await refusal(
+      `${minimal}mcp: { A: {}, a: {}, b: { url: "http://b/", command: [x], headers: { X-Key: "käy" } }, c: { command: [x], env: { K: [1] }, network: [10.0.0.1] } }\n`,
+    );
+    expect(lines).toEqual([
+      expect.stringMatching(/^mcp\.A: expected a name of 1 to 20 characters/),
+      expect.stringMatching(/^mcp\.a\.url: missing, expected exactly one of url and command/),
+      expect.stringMatching(/^mcp\.b\.headers\.X-Key: found a value not shown, expected headers such as Authorization/),
+      expect.stringMatching(/^mcp\.b\.url: found "http:\/\/b\/", expected exactly one of url and command/),
+      "mcp.b.headers: found settings, expected none beside command",
+      "mcp.c.env.K: found a value not shown, expected values by their names, such as LANG: en",
+      expect.stringMatching(/^mcp\.c\.network\[0\]: found "10\.0\.0\.1", expected a list of hosts/),
     ]);
   });
 
@@ -219,14 +267,34 @@ prices: { some/model: { prompt: 3 } }
     const withSandbox = (settings: string) => `${minimal}sandbox: ${settings}\n`;
 
     it("may be off, and may be one of Podman's connections", async () => {
-      expect((await load(withSandbox("{ kind: off }"))).sandbox.engine).toBeUndefined();
+      expect((await load(withSandbox("{ kind: off }"))).sandbox.hosts).toEqual([]);
       const remote = "{ podman: /opt/podman, connection: far, seccomp: /etc/clevernet-seccomp.json }";
-      expect((await load(withSandbox(remote))).sandbox.engine).toEqual({
+      expect((await load(withSandbox(remote))).sandbox.hosts[0]?.engine).toEqual({
         kind: "podman",
         podman: "/opt/podman",
         connection: "far",
         seccomp: "/etc/clevernet-seccomp.json",
       });
+    });
+
+    it("may be on several hosts, with backups beside the configuration", async () => {
+      const seccomp = "/etc/clevernet/seccomp.json";
+      const hosts = `{ near: {}, far: { connection: far, seccomp: ${seccomp}, runningMost: 5 } }`;
+      const { sandbox } = await load(withSandbox(`{ hosts: ${hosts}, backups: { folder: kept } }`));
+      expect(sandbox.hosts).toEqual([
+        { name: "near", engine: { kind: "podman", podman: "podman" }, runningMost: 20 },
+        { name: "far", engine: { kind: "podman", podman: "podman", connection: "far", seccomp }, runningMost: 5 },
+      ]);
+      expect(sandbox.backups).toEqual({ folder: join(dir, "kept"), maxMegabytes: 256 });
+      expect(await refusal(withSandbox("{ hosts: {} }"))).toEqual([
+        "sandbox.hosts: found settings, expected one host at least",
+      ]);
+      expect(await refusal(withSandbox("{ hosts: { far: { connection: far } } }"))).toEqual([
+        "sandbox.hosts.far.seccomp: missing, expected the path of seccomp.json on the machine of the connection",
+      ]);
+      expect(await refusal(withSandbox(`{ hosts: { a: {} }, connection: far, seccomp: ${seccomp} }`))).toEqual([
+        'sandbox.connection: found "far", expected nothing beside sandbox.hosts: name it there',
+      ]);
     });
 
     it("keeps half of the memory for commands: what is in memory besides may take no more", async () => {

@@ -207,7 +207,8 @@ describeSandbox("commands in sandboxes", () => {
       death.abort(new ShuttingDown("the process ends"));
       await expect(dying).rejects.toThrow();
       await computers.journal.endDeserted();
-      expect(await computers.journal.underWay(at)).toHaveLength(1);
+      // The command that has looked may be ending still.
+      await expect.poll(() => computers.journal.underWay(at)).toHaveLength(1);
       await database().run(
         (sql) => sql`
           insert into operations (key, tool, kind, summary, input, input_hash, agent, room_id, by, requesters, state, sources, taint, place)

@@ -10,7 +10,9 @@ import { addAgent, newRoom, setMember } from "../../support/rows.ts";
 import { describeSandbox } from "../../support/sandbox.ts";
 
 describeSandbox("sandboxes of conversations", () => {
-  onEachDatabase((database) => {
+  onEachDatabase((database, kind) => {
+    /** Where nothing depends on the database, one is enough. */
+    const once = it.runIf(kind === "embedded");
     let agent: AgentRow;
     const made: Computers[] = [];
     beforeAll(async () => {
@@ -34,7 +36,7 @@ describeSandbox("sandboxes of conversations", () => {
         (sql) => sql`update sandboxes set used_at = now() - ${time}::interval where room_id = ${at.roomId}`,
       );
 
-    it("each have files of their own", async () => {
+    once("each have files of their own", async () => {
       const computers = installation();
       const [one, other] = [room(), room()];
       expect(await computers.out(one, "echo secret >/workspace/file; ls /workspace")).toBe("file\n");
@@ -65,8 +67,7 @@ describeSandbox("sandboxes of conversations", () => {
     it("are stopped when nobody has used them for long, and woken with their files", async () => {
       const computers = installation();
       const [idle, used] = [room(), room()];
-      await computers.out(idle, "echo kept >/workspace/file");
-      await computers.run(idle, "exec sleep 1000", { isBackground: true, seconds: null });
+      await computers.out(idle, "echo kept >/workspace/file; nohup sleep 1000 >/dev/null 2>&1 &");
       await computers.sandboxes.use(used);
       await unused(idle, `${settings(computers).idleSeconds + 1} seconds`);
       expect(await computers.sandboxes.stopIdle()).toBe(1);
@@ -89,27 +90,60 @@ describeSandbox("sandboxes of conversations", () => {
       expect(await one.out(at, "echo awake")).toBe("awake\n");
     });
 
+    once("are busy while a command runs in the background, or a port leads to a server", async () => {
+      const computers = installation();
+      const [background, served] = [room(), room()];
+      const { idleSeconds } = settings(computers);
+      for (const { roomId } of [background, served]) await setMember(database(), roomId, agent.userId, "join");
+      await computers.run(background, "exec sleep 1000", { isBackground: true, seconds: null });
+      await computers.run(served, "nohup python3 -m http.server 8000 >/dev/null 2>&1 &");
+      await computers.out(served, "until curl -s localhost:8000 >/dev/null; do sleep 0.2; done");
+      await computers.ports.open(served, 8_000);
+      const isLong = async () => {
+        for (const at of [background, served]) await unused(at, `${idleSeconds + 1} seconds`);
+        await database().run((sql) => sql`update sandboxes set busy_at = null`);
+        await computers.keeper.round();
+        return Promise.all([background, served].map((at) => status(computers, at)));
+      };
+      expect(await isLong()).toEqual([true, true]);
+      const [row] = await computers.journal.underWay(background);
+      if (!row) throw new Error("it runs in the background");
+      await computers.journal.end(background, row);
+      await expect.poll(() => computers.journal.underWay(background)).toEqual([]);
+      expect(await isLong()).toEqual([false, true]);
+    });
+
+    once("reach only those hosts that the agent allows, of those that the configuration does", async () => {
+      const allowed = ["one.example.com", "two.example.com"];
+      const computers = installation({ settings: { network: allowed }, network: ["two.example.com", "npm"] });
+      const at = room();
+      for (const host of ["one.example.com", "registry.npmjs.org"])
+        expect(await computers.out(at, `curl -s http://${host}/`)).toContain(`${host} is not allowed`);
+      const closed = installation({ settings: { network: allowed }, network: [] });
+      expect(await closed.out(room(), "echo [$http_proxy]")).toBe("[]\n");
+    });
+
     it("wait for whoever stops them, and for nobody who has died meanwhile", async () => {
       const computers = installation();
       const at = room();
       await computers.sandboxes.use(at);
       await unused(at, "1 hour");
-      const [name] = await computers.table.claimIdle(900);
+      const [{ name } = { name: "" }] = await computers.table.claimIdle(900, ["default"]);
       let isUsed = false;
       const use = computers.sandboxes.use(at).then(() => (isUsed = true));
       await new Promise((resolve) => setTimeout(resolve, 600));
       expect(isUsed).toBe(false);
-      await computers.host.stop(name ?? "");
-      await computers.table.markStopped(name ?? "");
+      await computers.host.stop(name);
+      await computers.table.markStopped(name);
       await use;
       await unused(at, "1 hour");
-      await computers.table.claimIdle(900);
+      await computers.table.claimIdle(900, ["default"]);
       await database().run((sql) => sql`update sandboxes set stopping_since = now() - interval '2 minutes'`);
       await computers.sandboxes.use(at);
     });
 
     it("make room for others, the longest idle first; where all are in use, people are told", async () => {
-      const computers = installation({ settings: { runningMost: 2 } });
+      const computers = installation({ runningMost: 2 });
       const [one, two, three] = [room(), room(), room()];
       await computers.sandboxes.use(one);
       await computers.sandboxes.use(two);
@@ -150,15 +184,15 @@ describeSandbox("sandboxes of conversations", () => {
       await computers.sandboxes.use(at);
       await others.sandboxes.use(theirs);
       await database().run((sql) => sql`delete from sandboxes`);
-      expect(await computers.sandboxes.findOrphans()).toHaveLength(1);
+      expect(await computers.collector.findOrphans()).toHaveLength(1);
       await computers.keeper.round();
-      expect(await computers.sandboxes.findOrphans()).toHaveLength(1);
+      expect(await computers.collector.findOrphans()).toHaveLength(1);
       await computers.keeper.round();
-      expect(await computers.sandboxes.findOrphans()).toEqual([]);
-      expect(await others.sandboxes.findOrphans()).toHaveLength(1);
+      expect(await computers.collector.findOrphans()).toEqual([]);
+      expect(await others.collector.findOrphans()).toHaveLength(1);
     });
 
-    it("cannot be had where the self-test fails: all are told what to do", async () => {
+    once("cannot be had where the self-test fails: all are told what to do", async () => {
       const host = new PodmanHost({ podman: "/nowhere/podman", clock: systemClock });
       const { sandboxes } = new Computers(database(), { homeserver: secret(8), host });
       expect(sandboxes.isOffered).toBe(true);
@@ -166,11 +200,11 @@ describeSandbox("sandboxes of conversations", () => {
       expect(sandboxes.isOffered).toBe(false);
     });
 
-    it("tell people only that it cannot be done, where their host refuses", async () => {
+    once("tell people only that it cannot be done, where their host refuses", async () => {
       const computers = installation();
       const { settings } = computers.sandboxes;
       // The image passes the self-test, and then is gone.
-      await computers.sandboxes.selfTest.pass();
+      await computers.sandboxes.pool.pass();
       Object.assign(settings, { image: "localhost/clevernet-nowhere:secret" });
       const error = await computers.sandboxes.use(room()).catch((thrown: unknown) => thrown);
       expect(String(error)).toMatch(/^UserError: The computer .* Make it: npm run clevernet -- sandbox build\.$/);

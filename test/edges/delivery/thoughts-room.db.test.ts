@@ -35,11 +35,12 @@ onEachDatabase((database) => {
       return { think, end: () => think("done", true) };
     };
     /** Has all told that was not, and gives what the thoughts room has been told so far. */
-    const tell = async () => {
+    const tell = async (before = (_: ThoughtsRooms) => {}) => {
       const rooms = new ThoughtsRooms({
         client: { botUserId: "@clevernet:test" as UserId } as MatrixClient,
         directory,
         history: new History(database()),
+        outbox: new Outbox(database()),
         rooms: new Rooms(database()),
         rights: await rightsOf(database(), {}),
         serverName: "test",
@@ -47,6 +48,7 @@ onEachDatabase((database) => {
         log: silentLog,
         onOutbox: () => {},
       });
+      before(rooms);
       rooms.nudge(agent.name);
       await rooms.stop();
       const rows = await new Outbox(database()).take(room, 20);
@@ -54,6 +56,18 @@ onEachDatabase((database) => {
     };
     return { agent, open, begin, tell };
   };
+
+  it("shows that a call goes on, not all the time, and of one in an encrypted room nothing", async () => {
+    const { agent, open, tell } = await prepare();
+    const closed = newRoom();
+    await encrypt(closed);
+    const shown = (roomId: RoomId) =>
+      tell((rooms) => {
+        for (const part of [1, 2, 3]) rooms.show(agent.name, roomId, `find is at ${part} of 3.`);
+      });
+    expect(await shown(closed)).toEqual([]);
+    expect(await shown(open)).toEqual([`${agent.name} (${agent.userId}): find is at 1 of 3.`]);
+  });
 
   it("tells of a turn in an encrypted room that there was one, once, and of others what was thought", async () => {
     const { agent, open, begin, tell } = await prepare();

@@ -88,3 +88,31 @@ it.each([
   expect(() => readArguments(ant, json)).toThrow(UserError);
   expect(() => readArguments(ant, json)).toThrow(what);
 });
+
+it("has tools that come and go, for those agents that have them, and tells models of each as it is now", () => {
+  const agentWith = makeAgent("helper", { tools: ["core"], mcp: ["wiki"] });
+  const remote = { ...make("wiki__find", "core"), set: "mcp" as const, schema: { type: "object", title: "Theirs" } };
+  let now = { ...remote, revision: "1" };
+  const source = {
+    of: ({ settings }: typeof agent) => (settings.mcp.length > 0 ? [now] : []),
+    find: (name: string) => (name === now.name ? now : undefined),
+  };
+  const all = new Toolbox([zebra, ant], () => true, source);
+  expect(all.of(agent)).toEqual([ant, zebra]);
+  const offer = all.offer(agentWith);
+  expect(offer.definitions.at(-1)).toEqual({
+    name: "wiki__find_k3f9",
+    description: "What wiki__find does",
+    parameters: { type: "object", title: "Theirs" },
+  });
+  expect(all.offer(agentWith)).toBe(offer);
+  now = { ...now, revision: "2", description: "Changed" };
+  expect(all.offer(agentWith).text).toContain("Changed");
+  expect(all.byName(agentWith, "wiki__find_k3f9")).toBe(now);
+  expect(() => all.byName(agent, "wiki__find_k3f9")).toThrow("There is no function");
+  expect(all.find("wiki__find")).toBe(now);
+  expect([all.findCommandable(agentWith), all.findCommandable(agent)].map((tools) => tools.includes(now))).toEqual([
+    true,
+    false,
+  ]);
+});

@@ -1,5 +1,6 @@
 """Someone who holds a connection to the runner, and what they ask."""
 
+import os
 
 import frames
 from loop import READ, WRITE
@@ -155,6 +156,11 @@ class Client:
             raise Refused("version", f"this image speaks version {VERSION} of the protocol, and was asked for {version}")
         self.is_greeted = True
         return {"version": VERSION, "boot": self.runner.boot, "window": self.WINDOW, "commands": self.runner.summaries()}
+
+    def do_disk(self, *_):
+        """Room that the file system of the workspace has left: of the whole host, where it sets no limit."""
+        found = os.statvfs("/workspace")
+        return {"bytes": found.f_bavail * found.f_frsize, "files": found.f_favail if found.f_files else None}
 
     def do_list(self, *_):
         return {"commands": self.runner.summaries()}
