@@ -38,7 +38,9 @@ program
     const asked = new AbortController();
     const ended = new Promise<void>((resolve) => {
       for (const signal of ["SIGTERM", "SIGINT"] as const) {
-        process.once(signal, () => {
+        // It listens to the end: execa, with a child that runs, would end this process where nobody does any more.
+        process.on(signal, () => {
+          if (asked.signal.aborted) process.exit(1);
           asked.abort();
           resolve();
         });

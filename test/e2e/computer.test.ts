@@ -8,6 +8,7 @@ import { describeSandbox } from "../support/sandbox.ts";
 import { localHost } from "../support/sandbox-host.ts";
 import { Stage } from "../support/stage.ts";
 import type { Message, TestUser } from "../support/user.ts";
+import { LocalWeb } from "../support/web.ts";
 
 /** The page that the seed asks for. */
 const app = `const express = require("express");
@@ -26,13 +27,16 @@ describeSandbox("a conversation's computer", () => {
     let ann: TestUser;
     /** Stands on the machine itself: nothing in a sandbox may reach it. */
     const inside = createServer((_, answer) => answer.end("secret of the house"));
+    let web: LocalWeb;
     beforeAll(async () => {
       const sandbox = inject("sandbox");
+      web = await LocalWeb.start();
       await new Promise<void>((done) => inside.listen(0, "127.0.0.1", done));
       stage = await Stage.set({
         database,
         permissions: { "@ann:clevernet.test": "operate" },
         config: {
+          web: { allow: [web.door] },
           sandbox: {
             kind: "podman",
             image: "browser" in sandbox ? sandbox.browser : "",
@@ -46,10 +50,12 @@ describeSandbox("a conversation's computer", () => {
     });
     afterAll(async () => {
       inside.close();
-      await stage.bridge.kill();
+      // Its end removes the container in which it loads pages.
+      expect(await stage.bridge.stop()).toBe(0);
       for (const { name } of await stage.query<{ name: string }>("select name from sandboxes"))
         await localHost().remove(name);
       await stage.strike();
+      await web.stop();
     });
 
     const command = async (room: string, line: string): Promise<string> => {
@@ -106,6 +112,19 @@ describeSandbox("a conversation's computer", () => {
         ["https://forbidden.example.com", "its host is not allowed"],
       ] as const)
         expect(await command(room, `!shot ${url}`)).toContain(says);
+    });
+
+    it("is not needed for a page of the web that is empty without scripts: it has a container of its own", async () => {
+      const room = await stage.directRoom(ann);
+      const text = "Only a script has written this. ";
+      web.pages.set("/app", {
+        body: `<title>App</title><body style="background:#39ff14"><script>document.body.append("${text}".repeat(20))</script>`,
+      });
+      const shown = await command(room, `!browse --screenshot ${web.url("/app")}`);
+      expect(shown).toContain('loadedBy="browser"');
+      expect(shown).toContain(text.repeat(20).trim());
+      const { content } = await ann.waitForMessage(room, isImage);
+      expect(await share(await downloadAs(stage.homeserver, ann, String(content.url)))).toBeGreaterThan(0.7);
     });
 
     it("opens its files in windows that show them as they are now, and finds words in them", async () => {

@@ -46,7 +46,8 @@ export const tool = defineTool({
       result: by === "person" && shown ? shown : said,
       taint: [webTaint(url)],
       images,
-      ...(picture && (await postPicture(picture.bytes, url, context))),
+      // The window is answered besides.
+      ...(picture && { outbox: (await postPicture(picture.bytes, url, context)).outbox ?? [] }),
     };
   },
 });
