@@ -1,7 +1,14 @@
 import type { Database, Json, Sql } from "../../adapters/database/connection.ts";
 import type { AgentName, EventId, RoomId } from "../../base/lib/ids.ts";
 import { dropSummaries } from "./log-summary.ts";
-import { commandPieces, operationPieces, type Piece, type PieceKind, piecesAround, type Whereabouts } from "./pieces.ts";
+import {
+  commandPieces,
+  operationPieces,
+  type Piece,
+  type PieceKind,
+  piecesAround,
+  type Whereabouts,
+} from "./pieces.ts";
 import { takenBack } from "./redact-event.ts";
 
 /** A redaction whose words are still to be blanked where agents have repeated them. */

@@ -58,7 +58,7 @@ onEachDatabase((database) => {
       await expect(person().sourcesOf("sandbox:/a")).rejects.toThrow(his);
       await sandboxes.markEmpty(at);
       await use(person());
-      // What the room itself contributes is open to its people.
+      // The room itself closes nothing to its people.
       await sandboxes.hold(at, [shared as RoomId]);
       await use(person());
       expect(await person().sourcesOf("sandbox:/")).toEqual([shared]);

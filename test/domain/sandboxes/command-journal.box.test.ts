@@ -124,7 +124,10 @@ describeSandbox("commands in sandboxes", () => {
       // By now its computer is closed to somebody: what has begun goes on, and nothing else begins.
       const mayBegin = () => Promise.reject(new UserError("closed here"));
       await expect(computers.run(at, unsent.command, {}, { mayBegin })).rejects.toThrow("closed here");
-      expect((await another().run(at, unsent.command, unsent, { mayBegin })).outcome).toMatchObject({ reason: "exit", code: 0 });
+      expect((await another().run(at, unsent.command, unsent, { mayBegin })).outcome).toMatchObject({
+        reason: "exit",
+        code: 0,
+      });
       expect(await computers.out(at, count)).toBe("one\n");
 
       const long = { key: key(), command: "echo two >>/workspace/count; echo a; sleep 3; echo b" };

@@ -146,12 +146,7 @@ onEachDatabase((database) => {
       await commands.finish(printed.key, { reason: "exit", code: 0, stdout: { text: repeated, isCut: false } });
       await redact();
       const now = async ({ key }: CommandRow) => (await commands.find(key))?.command;
-      expect(await Promise.all([here, made, named, another].map(now))).toEqual([
-        blank,
-        blank,
-        blank,
-        `echo ${secret}`,
-      ]);
+      expect(await Promise.all([here, made, named, another].map(now))).toEqual([blank, blank, blank, `echo ${secret}`]);
       const stdout = { text: blank, isCut: false };
       expect(await commands.find(printed.key)).toMatchObject({
         command: "cat a.md",
