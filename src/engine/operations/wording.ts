@@ -46,9 +46,9 @@ export function wordingOf(call: Call, tool: AnyTool | undefined, { isHere, names
   const input = call.input as Readonly<Record<string, unknown>>;
   const template = typeof tool?.wording === "function" ? tool.wording(input, call.kind) : tool?.wording;
   if (template === undefined) return { text: `Use ${quote(call.tool)}`, said: new Set() };
-  const isGone = (field: string, words?: string) => words === undefined && input[field] === undefined;
-  // Its input is emptied by a redaction.
-  if ([...template.matchAll(fields)].some(([, field = "", words]) => isGone(field, words)))
+  const hasValues = [...template.matchAll(fields)].some(([, , words]) => words === undefined);
+  // A redaction leaves no input.
+  if (hasValues && Object.keys(input).length === 0)
     return { text: `Use ${quote(call.tool)} (the rest was redacted)`, said: new Set() };
   const said = new Set<string>();
   const fill = (field: string): string => {
