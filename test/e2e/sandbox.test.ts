@@ -171,9 +171,11 @@ describeSandbox("commands on the computer of a conversation", () => {
         what: "the self-test",
         within: 60_000,
       });
-      const id = await admin.say(room, "!run id");
-      const answered = await admin.waitForMessage(room, (message) => message.content["org.clevernet.command"] === id);
-      expect(answered.body).toContain("Install Podman 4.3 or newer");
+      for (const line of ["!run id", "!sandbox"]) {
+        const id = await admin.say(room, line);
+        const answered = await admin.waitForMessage(room, (message) => message.content["org.clevernet.command"] === id);
+        expect(answered.body).toContain("Install Podman 4.3 or newer");
+      }
       await admin.mention(room, stage.agentId(), "hello");
       const request = await stage.model.request((one) => userText(one).includes("hello"));
       const offered = request.body.tools.map((tool) => tool.function.name.replace(/_[^_]*$/, ""));

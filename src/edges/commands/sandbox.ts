@@ -37,7 +37,7 @@ export const commands = [
       const ageOf = (at: Date) => (clock.now().getTime() - at.getTime()) / 1_000;
       const status = await sandboxes.status(conversation);
       const next = `\`${prefix}run\` starts it.`;
-      if (!status) return `There is no computer here yet. ${next}`;
+      if (!status) return sandboxes.pool.refusal ?? `There is no computer here yet. ${next}`;
       if (status.isAway)
         return `The machine of the computer (${status.host}) does not answer now. \`${prefix}sandbox move\` makes the computer anew on another one, ${status.backedUpAt ? `with its files as they were ${lengthText(ageOf(status.backedUpAt))} ago` : "empty, since there is no backup of its files"}.`;
       if (!status.isThere) return `There is no computer here now. \`${prefix}run\` makes one.`;
