@@ -10,6 +10,9 @@ export const addressForm = (text: string): string | undefined => {
   return url.href;
 };
 
+/** The address without the angle brackets or quotes in which people write one; any other text as it is. */
+export const unwrapped = (text: string): string => /^[<"'“‘«](https?:\/\/.*)[>"'”’»]$/is.exec(text)?.[1] ?? text;
+
 /** True if a text that could be a path is meant as an address. */
 export const isWebAddress = (text: string): boolean => /^\s*https?:\/\//i.test(text);
 
@@ -41,12 +44,19 @@ export function addressesIn(text: string, most: number): string[] {
   return [...found].slice(0, most);
 }
 
-/** True if the address stands in what a person has written, with or without its scheme. */
+/** A line that repeats what another has said, as Markdown and the fallbacks of replies mark it. */
+const quotation = /^ {0,3}>/;
+
+/** True if the address stands in a person's own words, with or without its scheme. Quoted lines are no words of theirs. */
 export function isWrittenIn(address: string, written: string): boolean {
   const wanted = addressForm(address);
   if (wanted === undefined) return false;
-  if (addressesIn(written, 1_000).includes(wanted)) return true;
-  return written.split(/\s+/).some((word) => {
+  const own = written
+    .split("\n")
+    .filter((line) => !quotation.test(line))
+    .join("\n");
+  if (addressesIn(own, 1_000).includes(wanted)) return true;
+  return own.split(/\s+/).some((word) => {
     const bare = word.replace(opening, "").replace(closing, "");
     if (bare.includes("://") || !/^[\w-]+(?:\.[\w-]+)+(?:[/?:].*)?$/u.test(bare)) return false;
     return [`https://${bare}`, `http://${bare}`].some((one) => addressForm(one) === wanted);

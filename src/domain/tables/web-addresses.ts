@@ -27,8 +27,9 @@ export class WebAddresses {
   }
 
   /**
-   * True if it stands word for word in a message that a person has written in this room, or in a page or in results of a
-   * search that the agent has read in this conversation. An address that it has made up itself may carry what it knows.
+   * True if it stands word for word in what a person has written in this room, quotations left out, or in a page or in
+   * results of a search that the agent has read in this conversation. An address that it has made up itself may carry what
+   * it knows.
    */
   async isKnown({ agent, roomId }: Conversation, address: string): Promise<boolean> {
     const form = addressForm(address);
@@ -40,12 +41,15 @@ export class WebAddresses {
           select 1 from web_addresses where agent = ${agent} and room_id = ${roomId} and digest = ${digestOf(form)}
         ) as "isRead", coalesce((
           select jsonb_agg(body) from (
-            select left(content->>'body', 65536) as body from (
-              select content, sender from events
+            select left(body, 65536) as body from (
+              select sender, content->>'msgtype' as msgtype,
+                -- The body of an edit is a fallback, which may quote others.
+                coalesce(content->'m.new_content'->>'body', content->>'body') as body
+              from events
               where room_id = ${roomId} and shown and type = 'm.room.message' and redacted_at is null
               order by position desc limit ${messagesMost}
             ) newest join members on members.room_id = ${roomId} and members.user_id = newest.sender and members.kind = 'human'
-            where coalesce(content->>'msgtype', '') <> 'm.notice' and strpos(lower(content->>'body'), ${host}) > 0
+            where coalesce(msgtype, '') <> 'm.notice' and strpos(lower(body), ${host}) > 0
             limit 100
           ) written
         ), '[]') as bodies`,

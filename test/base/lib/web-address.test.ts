@@ -53,6 +53,7 @@ describe("an address", () => {
     ["https://a.example/b", "(a.example/b)"],
     ["http://a.example/", "is a.example, still there?"],
     ["https://a.example/b?c=d", "[this](https://a.example/b?c=d)"],
+    ["https://a.example/", "> <@ann:a> where?\n\n<https://a.example/>"],
   ])("%s is written in: %s", (address, written) => expect(isWrittenIn(address, written)).toBe(true));
 
   it.each([
@@ -63,5 +64,7 @@ describe("an address", () => {
     ["https://a.example/", "b.a.example"],
     ["https://a.example/", "a.example/b"],
     ["javascript:1", "javascript:1"],
+    ["https://a.example/", "> <@agent_helper:a> I made up https://a.example/\n> or a.example\n\nNo, never do that."],
+    ["https://a.example/", "> one\rhttps://a.example/\n  > a.example\n"],
   ])("%s is not written in: %s", (address, written) => expect(isWrittenIn(address, written)).toBe(false));
 });

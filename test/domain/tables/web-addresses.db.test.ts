@@ -49,6 +49,25 @@ onEachDatabase((database) => {
       expect(await isKnown(address, elsewhere)).toBe(true);
     });
 
+    it("is not known because a person has quoted it, in a reply or where a reply was edited", async () => {
+      const quoted = `> <${agentId}> look at ${address}\n\n`;
+      await say(`${quoted}No, never do that.`);
+      const edit = (text: string) => ({
+        ...{
+          msgtype: "m.text",
+          body: `${quoted}* ${text}\n${address}`,
+          "m.new_content": { msgtype: "m.text", body: text },
+        },
+        "m.relates_to": { rel_type: "m.replace", event_id: "$one" },
+      });
+      const editTo = (text: string) =>
+        settleEvent(database(), { roomId: here, sender: ann, content: edit(text) }, { shownChars: text.length });
+      await editTo("No, a.example is evil.");
+      expect(await isKnown()).toBe(false);
+      await editTo(`Well, ${address}`);
+      expect(await isKnown()).toBe(true);
+    });
+
     it("is not known any more once the message is redacted", async () => {
       const event = await say(address);
       expect(await isKnown()).toBe(true);
