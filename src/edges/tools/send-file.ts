@@ -2,7 +2,8 @@ import { z } from "zod";
 import { readImage, thumbnail } from "../../adapters/images/image.ts";
 import { fileContent } from "../../adapters/matrix/file-content.ts";
 import type { RoomId } from "../../base/lib/ids.ts";
-import { nameOf } from "../../domain/files/path.ts";
+import { nameOf, parsePath } from "../../domain/files/path.ts";
+import { includesLevel } from "../../domain/rights/permissions.ts";
 import { roomToSpeakIn, sentMessage, threadToSpeakIn } from "../../domain/speech/speaking.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
@@ -17,6 +18,13 @@ export const tool = defineTool({
   wording: ({ roomId }) => (roomId === undefined ? "Send {path}" : "Send {path} to {roomId}"),
   kind: "create",
   sendsTo: ({ roomId }, context) => (roomId ?? context.roomId) as RoomId,
+  // A yes lends a level, and not the right to read more.
+  async check({ path, roomId }, { files, filesIn, level, roomId: here }) {
+    const mayBeLent = parsePath(path).share === "agents" && !includesLevel(level, "use");
+    if (roomId === undefined || roomId === here || mayBeLent) return;
+    await files.sourcesOf(path);
+    await filesIn(roomId as RoomId).sourcesOf(path);
+  },
   carries: ({ path }) => path,
   isRepeatable: true,
   paths: ["path"],

@@ -180,7 +180,10 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
     | OperationKind
     | ((input: z.output<z.ZodObject<Shape>>, context: ToolContext) => Promise<OperationKind>);
   /** Throws a `UserError` for a model's call that would fail after an approval, too: nobody is asked. */
-  readonly check?: (input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "files">) => Promise<void>;
+  readonly check?: (
+    input: z.output<z.ZodObject<Shape>>,
+    context: Pick<ToolContext, "files" | "filesIn" | "level" | "roomId">,
+  ) => Promise<void>;
   /** Touches only the agent's own state, with this input if it depends on that: runs in every mode. */
   readonly isOwn?: boolean | ((input: z.output<z.ZodObject<Shape>>, context: Pick<ToolContext, "files">) => boolean);
   /**

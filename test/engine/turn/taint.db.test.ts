@@ -449,6 +449,14 @@ onEachDatabase((database) => {
       expect(await stored(guests())).toMatchObject({ text: "the plan" });
     });
 
+    it("is not asked for where it cannot help: those there may not read the file that would be sent", async () => {
+      await put(inRoom("plan.md"), "the plan", false);
+      await turn(["SendFile", { path: inRoom("plan.md"), roomId: lounge }]);
+      const [sent] = await operations();
+      expect(sent).toMatchObject({ state: "refused", because: null, error: expect.stringContaining("is closed here") });
+      expect(await lastTurn()).toMatchObject({ state: "done" });
+    });
+
     it("is done although the todo that it is for is done by now", async () => {
       const place = seatOf(agent, here);
       await mind().todos.add(place, ["tell them"], { key: newKey(), sources: [] });
