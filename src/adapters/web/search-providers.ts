@@ -103,6 +103,8 @@ const sought = ({ query, engine }: SearchAsked): string => (engine === "youtube"
 const remedyByKey = (status: number): string => {
   if (status === 401 || status === 403) return "its key is not valid: set web.search.apiKey in config.yaml";
   if (status === 402 || status === 432 || status === 433) return "what was paid for is used up";
+  if (status === 404 || status === 405)
+    return "there is no search at its address: an operator has to look at web.search in config.yaml";
   if (status === 429) return "it was asked too often; try again in a minute";
   return status >= 500 ? "it is unwell; try again later" : "try other words";
 };

@@ -5,6 +5,7 @@ import { UserError } from "../../base/lib/errors.ts";
 import { type Limits, networkReason, noLonger, OverLimit } from "../../base/lib/outside.ts";
 import { doorOf, type LookupAll, OpenDoors, pinnedLookup, refusalOfDoor } from "../../base/lib/public-address.ts";
 import { type Fetched, type Fetcher, type FetchRequest, taken } from "./fetched.ts";
+import { networkWords } from "./network-words.ts";
 
 export interface WayOutSettings {
   /** Exact places that are reached although they are not public: `host:port`. */
@@ -91,7 +92,9 @@ export class WayOut implements Fetcher {
       if (late.signal.aborted)
         throw new UserError(`${url.host} did not answer in full within ${this.#totalMs / 1_000} s.`);
       const reason = thrown instanceof UserError ? thrown : networkReason(thrown);
-      throw reason instanceof UserError ? reason : new UserError(`${url.host} cannot be read: ${wordsOf(reason)}.`);
+      throw reason instanceof UserError
+        ? reason
+        : new UserError(`${url.host} cannot be read: ${networkWords(reason)}.`);
     } finally {
       inTime();
     }
@@ -139,12 +142,3 @@ export class WayOut implements Fetcher {
     return fetch(url, { ...init, dispatcher: this.#agent, redirect: "manual", credentials: "omit", referrer: "" });
   }
 }
-
-/** Words for what the network said; it never names the address that a name stands for. */
-const wordsOf = (error: Error): string => {
-  const code = "code" in error ? String(error.code) : "";
-  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "there is no such name, or no name server answers";
-  if (code === "ECONNREFUSED") return "nobody answers there";
-  if (/^(?:E[A-Z_]+|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|[A-Z_]*CERT[A-Z_]*)$/.test(code)) return code;
-  return error.message.slice(0, 200);
-};

@@ -75,6 +75,12 @@ export const pageSource = (pages: WebPages | undefined, clock: Clock): WindowSou
     const { mode, screenshot: needsPicture = false } = JSON.parse(args) as PageArguments;
     const page = await requirePages(pages).read(address, { form: mode, needsPicture }, signal);
     const { url, title, text, contentType, isWhole, isCut, isRendered, picture, problem, screenshot } = page;
+    const note =
+      problem !== undefined
+        ? `hardly there without its scripts: ${problem}`
+        : text === "" && !picture
+          ? `the page has no text${isRendered ? ", also not with JavaScript" : ""}`
+          : undefined;
     const seen = screenshot && [{ label: `screenshot of ${url.slice(0, labelMost)}`, bytes: Buffer.from(screenshot) }];
     return {
       ...(picture ? await pictureAt(url, picture) : { contentType, content: text, images: seen }),
@@ -85,7 +91,7 @@ export const pageSource = (pages: WebPages | undefined, clock: Clock): WindowSou
         ...(url !== address && { finalAddress: url }),
         fetchedAt: eventTime(clock.now()),
         ...(isRendered && { loadedBy: "browser" }),
-        ...(problem !== undefined && { note: `hardly there without its scripts: ${problem}` }),
+        ...(note !== undefined && { note }),
         ...(isCut && { part: "beginning" }),
         // No article was found in it: menus and the like are shown as well.
         ...(!isCut && isWhole && contentType === "text/markdown" && { part: "whole page" }),

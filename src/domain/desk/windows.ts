@@ -182,10 +182,9 @@ export class WindowDesk {
     const read = await this.#read(row.srcType, row.src, row.arguments);
     if (!read) return undefined;
     const { content, sources, taint, title = null, attributes, images } = read;
-    return {
-      changes: { content, sources, taint, queries: [], title, attributes: { ...row.attributes, ...attributes } },
-      images,
-    };
+    // All attributes of a page tell how it was read.
+    const all = row.srcType === "page" ? attributes : { ...row.attributes, ...attributes };
+    return { changes: { content, sources, taint, queries: [], title, attributes: all ?? {} }, images };
   }
 
   async #read(srcType: WindowRow["srcType"], src: string, args: string): Promise<Snapshot | undefined> {

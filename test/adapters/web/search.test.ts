@@ -175,6 +175,7 @@ describe("a search that fails", () => {
     ["searxng", 403, "its operator has to write json below search.formats in its settings.yml"],
     ["brave", 401, "its key is not valid: set web.search.apiKey in config.yaml"],
     ["exa", 402, "what was paid for is used up"],
+    ["searxng", 404, "there is no search at its address: an operator has to look at web.search in config.yaml"],
     ["google", 400, "its key or web.search.engineId in config.yaml is not valid"],
   ] as const)("with %s and status %i names the remedy, and does not try again", async (provider, code, remedy) => {
     answer = status(code);

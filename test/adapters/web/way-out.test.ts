@@ -2,6 +2,7 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import zlib from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { networkWords } from "../../../src/adapters/web/network-words.ts";
 import { WayOut } from "../../../src/adapters/web/way-out.ts";
 import { UserError } from "../../../src/base/lib/errors.ts";
 import { worstGap } from "../../support/worst-gap.ts";
@@ -159,6 +160,14 @@ describe("the way out", () => {
       expect(String(error)).toContain(`127.0.0.1:${port} cannot be read: `);
     },
   );
+
+  it("says in words what the network said", async () => {
+    await expect(get("/reset")).rejects.toThrow(`127.0.0.1:${port} cannot be read: it has ended the connection.`);
+    const coded = (code: string) => networkWords(Object.assign(new Error("x"), { code }));
+    for (const code of ["UND_ERR_BODY_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "EINVAL", "HPE_INVALID", "CERT_HAS_EXPIRED"])
+      expect(coded(code)).not.toMatch(/[A-Z]{2}/);
+    expect(coded("ENEW_ONE")).toBe("the connection failed (ENEW_ONE)");
+  });
 
   it("says what kind of file it does not read, and with which status it was refused, in no words of the server", async () => {
     await expect(get("/exe")).rejects.toThrow(/no page there but application\/octet-stream: this cannot/);

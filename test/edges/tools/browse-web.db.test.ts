@@ -67,6 +67,23 @@ onEachDatabase((database) => {
       await talk.stop();
     });
 
+    it("of a page without any text says so, until there is some", async () => {
+      const { talk, script } = await begin();
+      const room = await talk.room();
+      web.pages.set("/bare", { body: "<body><div id=root></div>", type: "text/html" });
+      script(["BrowseWeb", { url: web.url("/bare") }]);
+      await talk.ask(room, `Read ${web.url("/bare")}`);
+      const shown = () => talk.calls.at(-1)?.texts.join("\n") ?? "";
+      expect(shown()).toContain('note="the page has no text"');
+      const windowId = /with ID (page_\d+)/.exec(shown())?.[1];
+      script(["Window_Action", { windowId, action: "refresh" }, () => web.serve("/bare", "Now", "<p>There.</p>")]);
+      await talk.ask(room, "Look again");
+      await talk.ask(room, "And now?");
+      expect(shown()).toContain("There.");
+      expect(shown()).not.toContain("has no text");
+      await talk.stop();
+    });
+
     it("that is opened once more says whether the page has changed", async () => {
       const { talk, script } = await begin();
       const room = await talk.room();
