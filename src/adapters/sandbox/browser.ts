@@ -137,6 +137,8 @@ function reasonOf(error: string, order: ShotOrder): string {
   if (waitFor !== undefined && /^wait: Timeout/.test(error))
     return `${url} was loaded, but nothing that fits ${waitFor} could be seen in time.`;
   if (/Timeout \d+ms exceeded/.test(error)) return tooLong(order);
+  if (/Not attached to an active page|Execution context was destroyed|interrupted by another navigation/.test(error))
+    return `${url} loads itself, or another page, again and again: there is no moment for a picture of it.`;
   if (code === "net::ERR_CONNECTION_REFUSED")
     return `${url}: nothing listens on this port of the computer. Start the server first, in the background, and look at its output.`;
   if (code === "net::ERR_PROXY_CONNECTION_FAILED")

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { HOME } from "../../base/lib/ids.ts";
+import { unwrapped } from "../../base/lib/web-address.ts";
 import { type PageArguments, webTaint } from "../../domain/desk/page-source.ts";
 import { postPicture } from "../../engine/operations/post-picture.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
@@ -20,7 +21,7 @@ export const tool = defineTool({
   reachesOutside: async ({ url }, { addresses, agent, roomId }) =>
     !(await addresses.isKnown({ agent: agent.name, roomId }, url)),
   input: z.object({
-    url: z.string().trim().min(1).max(4_000).meta({ help: "Its address" }),
+    url: z.string().trim().overwrite(unwrapped).min(1).max(4_000).meta({ help: "Its address" }),
     mode: z
       .enum(["markdown", "html"])
       .default("markdown")

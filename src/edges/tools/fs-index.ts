@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isWebAddress } from "../../base/lib/web-address.ts";
+import { isWebAddress, unwrapped } from "../../base/lib/web-address.ts";
 import { indexedMost } from "../../domain/files/as-knowledge.ts";
 import { isPermitted } from "../../engine/operations/gate.ts";
 import { entriesText, knowFile, knowPage } from "../../engine/operations/knowing.ts";
@@ -25,7 +25,7 @@ export const tool = defineTool({
   paths: ["path"],
   isPathLast: true,
   input: z.object({
-    path: z.string().trim().min(1).max(4_000).meta({
+    path: z.string().trim().overwrite(unwrapped).min(1).max(4_000).meta({
       description: "A path, or an address",
       help: "The file: notes.md in this room, or share:/path; or the address of a page",
     }),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { UserError } from "../../base/lib/errors.ts";
 import { HOME } from "../../base/lib/ids.ts";
+import { unwrapped } from "../../base/lib/web-address.ts";
 import type { Browsers } from "../../domain/sandboxes/browsers.ts";
 import { sandboxTaint } from "../../domain/sandboxes/taint.ts";
 import { postPicture } from "../../engine/operations/post-picture.ts";
@@ -10,6 +11,12 @@ type Picture = Awaited<ReturnType<Browsers["shoot"]>>;
 
 const timeoutMs = 30_000;
 const ownHosts = /^(?:localhost|127(?:\.\d+){3}|\[::1\]|0\.0\.0\.0)$/;
+
+/** The address as a person means it: a server of the computer is also written without `http://`. */
+const completed = (text: string): string => {
+  const address = unwrapped(text);
+  return ownHosts.test(/^(?:\[[^\]]*\]|[^:/?#]+)/.exec(address)?.[0] ?? "") ? `http://${address}` : address;
+};
 
 export const tool = defineTool({
   name: "take_screenshot",
@@ -49,7 +56,13 @@ export const tool = defineTool({
       .max(500)
       .meta({ description: "CSS selector to wait for", help: "What must be seen before, as a CSS selector" })
       .optional(),
-    url: z.string().trim().min(1).max(2_000).meta({ description: "http or https", help: "The address of the page" }),
+    url: z
+      .string()
+      .trim()
+      .overwrite(completed)
+      .min(1)
+      .max(2_000)
+      .meta({ description: "http or https", help: "The address of the page" }),
   }),
   async run({ fullPage = false, height = 720, url, wait = 0, waitFor, width = 1_280 }, context) {
     const { agent, browsers, files, roomId, signal } = context;
@@ -73,7 +86,8 @@ export const tool = defineTool({
 /** The address as a browser takes it. Throws a `UserError` for what is none, and for files of the computer. */
 function addressOf(text: string): string {
   const url = URL.parse(text);
-  if (!url)
+  // In `example.org:80/a` the host is taken for a scheme.
+  if (!url || /^[^/?#:]+:\d+(?:[/?#]|$)/.test(text))
     throw new UserError(`${JSON.stringify(text)} is no address: write all of it, such as http://localhost:3000/.`);
   if (url.protocol !== "http:" && url.protocol !== "https:")
     throw new UserError(
