@@ -29,8 +29,8 @@ interface ListOptions {
   readonly floor?: number;
   /** Elements at the kept end that are cut only where all others have been cut to `floor`. Default: all are cut alike. */
   readonly spared?: number;
-  /** Texts that are cut keep their ends. Default: those of results of tools. */
-  readonly keepsEnds?: boolean | undefined;
+  /** True if texts that are cut keep their ends. Default: those of results of tools. */
+  readonly isCutInMiddle?: boolean | undefined;
 }
 
 export interface ListPart extends Part<Shown> {
@@ -40,7 +40,7 @@ export interface ListPart extends Part<Shown> {
 
 /** Elements side by side: the long ones are cut before any is left out. */
 export const listPart = (elements: readonly Element[], options: ListOptions): ListPart => {
-  const { depth, limit, keep, floor = 600, spared = 0, keepsEnds } = options;
+  const { depth, limit, keep, floor = 600, spared = 0, isCutInMiddle } = options;
   const inOrder = keep === "first" ? (shown: Element[]) => shown : (shown: Element[]) => shown.toReversed();
   const candidate = (index: number) => elements[keep === "first" ? index : elements.length - 1 - index];
 
@@ -69,7 +69,7 @@ export const listPart = (elements: readonly Element[], options: ListOptions): Li
     const shown = kept.flatMap((size, index) => {
       const whole = candidate(index);
       const most = index < spared ? firstMost : othersMost;
-      const fitted = whole === undefined || size <= most ? whole : trim(whole, most, { depth, keepsEnds });
+      const fitted = whole === undefined || size <= most ? whole : trim(whole, most, { depth, isCutInMiddle });
       return fitted === undefined ? [] : [fitted];
     });
     return {
@@ -93,7 +93,7 @@ const isResult = ({ name }: Element): boolean => name === "functionResult";
 export const trim = (
   whole: Element,
   max: number,
-  { depth, keepsEnds = isResult(whole) }: Pick<ListOptions, "depth" | "keepsEnds">,
+  { depth, isCutInMiddle = isResult(whole) }: Pick<ListOptions, "depth" | "isCutInMiddle">,
 ): Element | undefined => {
   const { name, attributes, children } = whole;
   const cut = (rest: Element["children"]): Element => ({
@@ -103,8 +103,8 @@ export const trim = (
   });
   const left = max - sizeAt(cut([]), depth);
   if (left < 0) return undefined;
-  const shortened = keepsEnds ? shortenMiddle : shorten;
+  const shortened = isCutInMiddle ? shortenMiddle : shorten;
   if (typeof children === "string") return cut(shortened(children, max, (candidate) => sizeAt(cut(candidate), depth)));
-  const inner = { depth: depth + 1, limit: left, keep: "first", floor: 150, keepsEnds } as const;
+  const inner = { depth: depth + 1, limit: left, keep: "first", floor: 150, isCutInMiddle } as const;
   return cut(listPart(children, inner).cut(left).elements);
 };

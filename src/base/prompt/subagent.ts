@@ -117,6 +117,8 @@ export function errandPrompt(errand: Errand): { system: string; user: string } {
       ),
     );
   const left = Math.floor(charsMax * renderShare) - system.length - write([], entries.length).length;
-  const shown = listPart(entries, { depth: 2, limit: charsMax, keep: "last", spared: newestResults(entries) }).cut(Math.max(0, left));
+  const shown = listPart(entries, { depth: 2, limit: charsMax, keep: "last", spared: newestResults(entries) }).cut(
+    Math.max(0, left),
+  );
   return { system, user: write(shown.elements, shown.leftOut) };
 }

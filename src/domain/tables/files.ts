@@ -28,8 +28,7 @@ export interface FileInfo extends FilePlace {
   readonly place?: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
-  /** Of a folder: what is in it beside that has names that cannot be shown. */
-  readonly hidden?: number;
+  readonly hidden?: number; // Things in a folder whose names cannot be shown.
 }
 
 /** Of text and binary one is null; of folders both are. */

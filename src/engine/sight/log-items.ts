@@ -1,7 +1,7 @@
 import { agentName } from "../../adapters/matrix/message.ts";
+import { markerOf } from "../../base/lib/fence.ts";
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { splitUserId } from "../../base/lib/matrix-id.ts";
-import { markerOf } from "../../base/lib/fence.ts";
 import { memo, memoEach } from "../../base/lib/memo.ts";
 import { type Element, element } from "../../base/lmml/element.ts";
 import { leanEntry } from "../../base/prompt/lean.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Element, element } from "../../../src/base/lmml/element.ts";
+import { render } from "../../../src/base/lmml/render.ts";
 import { functionResult } from "../../../src/base/prompt/ephemeris.ts";
 import { listPart } from "../../../src/base/prompt/list-part.ts";
-import { render } from "../../../src/base/lmml/render.ts";
 import { sizeAt } from "../../../src/base/prompt/measure.ts";
 import { hostileText } from "../../support/hostile-text.ts";
 
@@ -27,7 +27,7 @@ test("a list never takes more than it is given", () => {
     fc.property(fc.array(hostileText), times, fc.nat(5_000), fc.nat(3), (lines, count, max, spared) => {
       const { elements } = listPart(
         lines.map((line) => says(line.repeat(count))),
-        { ...options, spared, keepsEnds: spared > 1 },
+        { ...options, spared, isCutInMiddle: spared > 1 },
       ).cut(max);
       expect(elements.reduce((sum, shown) => sum + sizeAt(shown, options.depth), 0)).toBeLessThanOrEqual(max);
     }),

@@ -201,10 +201,10 @@ describeSandbox("commands in sandboxes", () => {
 
     it("are refused in words where no processes are left, in the foreground and in the background", async () => {
       const at = fresh();
-      const script = "import os, time\nwhile True:\n  try:\n    if os.fork() == 0: time.sleep(1000)\n  except OSError: time.sleep(0.01)";
+      const script =
+        "import os, time\nwhile True:\n  try:\n    if os.fork() == 0: time.sleep(1000)\n  except OSError: time.sleep(0.01)";
       const { number } = await computers.run(at, `exec python3 -c '${script}'`, { isBackground: true, seconds: null });
-      const say = (isBackground: boolean) =>
-        computers.run(at, "true", { isBackground }).then(() => "", String);
+      const say = (isBackground: boolean) => computers.run(at, "true", { isBackground }).then(() => "", String);
       await eventually(async () => /no processes left: end what runs with !stop N/.test(await say(false)), {
         what: "no process",
       });

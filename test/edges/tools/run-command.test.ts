@@ -11,7 +11,7 @@ const say = async (by: ToolContext["by"], bytes: number): Promise<string> => {
     sandboxCommands: { run: async () => ({ number: 7, outcome, sources: [] }) },
     sandboxes: { settings: { limits: { commandSeconds: 1 } } },
   };
-  const { result } = await tool.run({ command: "yes" }, context as unknown as ToolContext);
+  const { result } = await tool.run({ command: "yes" }, context as unknown as ToolContext, "create");
   return typeof result === "string" ? result : render(result);
 };
 
