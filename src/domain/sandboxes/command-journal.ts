@@ -17,8 +17,8 @@ import { OutputCollector } from "./shown-output.ts";
 
 /** The runner ends a command that is late; if it has not done so by then, its sandbox is stopped. */
 const graceSeconds = 5;
-/** Processes that a command line begins with: what keeps its output, and the shell. */
-const keeperAndShell = 2;
+/** Processes that a command line needs: what keeps its output, the shell, and a program. */
+const neededProcesses = 3;
 /** While a command runs, its sandbox counts as used. */
 const touchMs = 15_000;
 
@@ -154,7 +154,7 @@ export class CommandJournal {
   async #start(call: SandboxCall, { boot, isBackground, key, number }: CommandRow, runner: Runner): Promise<void> {
     const argv = keepOutput(outputFile(number, isBackground), call.command);
     const env = await this.#parts.sandboxes.waysOut.environmentOf(call.agent);
-    const send = () => runner.start({ id: key, boot, argv, seconds: call.seconds, env, processes: keeperAndShell });
+    const send = () => runner.start({ id: key, boot, argv, seconds: call.seconds, env, processes: neededProcesses });
     try {
       await send().catch(async (error: unknown) => {
         if (!hasNotBegun(error)) throw error;

@@ -68,8 +68,10 @@ signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
 pipes = [os.pipe2(os.O_CLOEXEC) for _ in range(2)]
 try:
     pid = os.fork()
-except OSError:
-    write(2, b"clevernet: the computer has no processes left: end what runs\n")
+except OSError as error:
+    has_none = isinstance(error, BlockingIOError)
+    words = "the computer has no processes left: end what runs" if has_none else f"the command cannot begin: {error.strerror}"
+    write(2, f"clevernet: {words}\n".encode())
     os._exit(126)
 if pid == 0:
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD):
