@@ -80,7 +80,7 @@ export async function startBridge(
         parts.rooms.ownMemberships(),
         parts.rights.configure(config.permissions),
         parts.book.start(),
-        parts.keepers.servers.load(),
+        parts.outside.servers.load(),
         ...config.agents.map((seed) => directory.seed(seed, serverName)),
       ]);
       for (const { roomId, userId, membership } of memberships) service.remember(roomId, userId, membership);
@@ -104,6 +104,10 @@ export async function startBridge(
     parts.guests.start();
 
     // They end after all parts that use them.
+    for (const one of Object.values(parts.outside)) {
+      stops.push(() => one.stop());
+      one.start();
+    }
     stops.push(() => parts.encryption.machines.close());
     stops.push(() => parts.encryption.devices.stop());
     await parts.encryption.devices.start();

@@ -157,8 +157,7 @@ export async function wireMind(setting: Setting) {
   };
   return {
     computers,
-    servers,
-    sandboxKeeper,
+    outside: { sandboxes: sandboxKeeper, servers },
     embeddings,
     forTools,
     files,

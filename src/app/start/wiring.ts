@@ -144,13 +144,12 @@ export async function wire({ live, registration, database, notifier, leases, log
     onSettled: (outcome) => metrics.outbox.inc({ outcome }),
   });
   const controlRoom = new ControlRoom({ ...shared, configured: () => live.current.controlRoom });
-  const { botUserId } = client;
-  const mental = { ...shared, live, database, notifier, metrics, botUserId, events, thoughts };
-  const { schedules, embeddings, computers, sandboxKeeper, servers, ...own } = await wireMind(mental);
+  const mental = { ...shared, live, database, notifier, metrics, botUserId: client.botUserId, events, thoughts };
+  const { schedules, embeddings, computers, outside, ...own } = await wireMind(mental);
   const mind: Mind = {
     ...shared,
     ...own,
-    botUserId,
+    botUserId: client.botUserId,
     history,
     turns,
     readMissed: (userId, roomId) => reconciler.readMissed(userId, roomId),
@@ -184,7 +183,7 @@ export async function wire({ live, registration, database, notifier, leases, log
   const runner = new TurnRunner(mind, notifier, channels.onWoken);
   metrics.running(() => runner.running);
   metrics.encryption.open(() => encryption.machines.size);
-  const commanded = { computers, servers, devices: encryption.commanded, embeddings, openProgress };
+  const commanded = { computers, servers: outside.servers, devices: encryption.commanded, embeddings, openProgress };
   const { commands, guests, welcomeSoon } = await wireControl({
     live,
     database,
@@ -209,7 +208,7 @@ export async function wire({ live, registration, database, notifier, leases, log
   const judge = new Judge({
     ...shared,
     events,
-    botUserId,
+    botUserId: client.botUserId,
     readMissed: mind.readMissed,
     sensors: mind.sensors,
     commands,
@@ -289,7 +288,8 @@ export async function wire({ live, registration, database, notifier, leases, log
     schedules,
     reconciler,
     encryption,
-    keepers: { ...keepers, sandboxes: sandboxKeeper, servers },
+    keepers,
+    outside,
     background: [mind.compactor, mind.summaries],
     doorbell,
     sole,

@@ -4,7 +4,7 @@ import type { Agents } from "../tables/agents.ts";
 import type { FileAccess, FileRights, FileViewer, Scratchpad } from "../tables/file-access.ts";
 import type { FileInfo } from "../tables/files.ts";
 import { type FilePath, formatPath, rootOf, type ShareName } from "./path.ts";
-import { type Actor, nameFor, type Place, placeOf } from "./place.ts";
+import { type Actor, nameFor, type Place, placeOf, sandboxOf } from "./place.ts";
 import { workingFile, workingNameOf } from "./working-files.ts";
 
 /**
@@ -35,15 +35,23 @@ export class Access {
         throw closedError(file, actor, "a scratchpad is read by the agent's owner alone");
       }
       case "walled": {
-        const { isPresent, isEntitled, isOpen, sources } = await this.#walls.rights(viewer(actor), place.source, file);
+        const rights = await this.#walls.rights(viewer(actor), place.source, file);
+        const { isPresent, isEntitled, isOpen, sources } = rights;
         if (!isPresent) throw closedError(file, actor, "the agent has nothing to do with it");
-        if (!isEntitled) throw closedError(file, actor, `${actor.requesters.join(", ")} may not read it`);
-        if (!isOpen) throw closedError(file, actor, "not everybody here may read it");
+        const what = rights.isHeldOpen || actor.roomId !== place.source ? "it" : allHeld;
+        if (!isEntitled) throw closedError(file, actor, `${actor.requesters.join(", ")} may not read ${what}`);
+        if (!isOpen) throw closedError(file, actor, `not everybody here may read ${what}`);
         return [place.source, ...sources];
       }
       case "closed":
         throw closedError(file, actor, nobodys(file, "nobody may read it from here"));
     }
+  }
+
+  /** Throws a `UserError` where somebody in the conversation may not read all that its computer may hold. */
+  async toUseComputer(actor: Actor): Promise<void> {
+    const { isHeldOpen } = await this.#walls.rights(viewer(actor), sandboxOf(actor).roomId, computer);
+    if (!isHeldOpen) throw closedError(computer, actor, `not everybody here may read ${allHeld}`);
   }
 
   /**
@@ -212,6 +220,11 @@ const viewer = ({ agent, roomId, requesters, sources }: Actor): FileViewer => ({
   requesters,
   sources,
 });
+
+const computer: FilePath = { share: "sandbox", path: "/" };
+/** End of a refusal that people can do something about. */
+const allHeld =
+  "all that the computer may hold. `!sandbox reset` removes it with all its files, and the next command gets a new one";
 
 const closedError = (file: FilePath, actor: Actor, why: string): UserError =>
   new UserError(`${nameFor(actor, file)} is closed here: ${why}.`);

@@ -88,6 +88,9 @@ export abstract class FileReader {
   /** Finds the rooms and people behind whose walls a file stands. Throws where it is closed. */
   sourcesOf = (path: string): Promise<readonly RoomId[]> => this.parts.access.toRead(parsePath(path), this.actor);
 
+  /** Throws a `UserError` where somebody here may not read all that the conversation's computer may hold. */
+  requireOpenComputer = (): Promise<void> => this.parts.access.toUseComputer(this.actor);
+
   /** Reads a file's data without its content. */
   async info(path: string): Promise<FileInfo> {
     const file = parsePath(path);

@@ -39,6 +39,8 @@ export interface SandboxCall extends Omit<CommandDraft, "boot"> {
 export interface CommandWait {
   /** Aborted where the command is to end; with `ShuttingDown` it goes on, and another process waits for it. */
   readonly signal: AbortSignal;
+  /** Throws where a command may not begin. One that has begun goes on. */
+  readonly mayBegin?: (() => Promise<void>) | undefined;
   /** Hears the output as it grows, and what it may be made from. */
   readonly onOutput?: ((output: OutputCollector, sources: readonly RoomId[]) => void) | undefined;
 }
@@ -74,6 +76,7 @@ export class CommandJournal {
     waiting.signal.throwIfAborted();
     const before = await table.find(call.key);
     if (before?.outcome) return this.#resultOf(before, before.outcome);
+    if (!before) await waiting.mayBegin?.();
     const sandbox = await sandboxes.use(call);
     const row = before ?? (await table.begin({ ...call, boot: sandbox.boot }));
     if (row.outcome) return this.#resultOf(row, row.outcome);

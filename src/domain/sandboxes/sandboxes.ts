@@ -42,6 +42,8 @@ export interface SandboxesParts {
 /** A conversation's sandbox as it is now. */
 export interface SandboxStatus extends SandboxRow {
   readonly isRunning: boolean;
+  /** False where nothing of it is left: it was removed, and nobody has used it since. */
+  readonly isThere: boolean;
   /** Its host does not answer, so nothing is known. */
   readonly isAway: boolean;
 }
@@ -105,10 +107,12 @@ export class Sandboxes implements SandboxProvider {
     const row = await this.#parts.table.find(conversation);
     if (!row) return undefined;
     const at = this.placing.hostOf(row);
-    if (!at) return { ...row, isRunning: false, isAway: true };
-    const isOpen = row.isAwake && this.#runnerOf(row.name, at).isOpen;
-    const isRunning = isOpen || (await at.orTell(() => this.#find(row.name, at)))?.isRunning === true;
-    return { ...row, isRunning, isAway: false };
+    if (!at) return { ...row, isRunning: false, isThere: true, isAway: true };
+    if (row.isAwake && this.#runnerOf(row.name, at).isOpen)
+      return { ...row, isRunning: true, isThere: true, isAway: false };
+    const found = await at.orTell(() => this.#find(row.name, at));
+    const isThere = found !== undefined || row.isBare;
+    return { ...row, isRunning: found?.isRunning === true, isThere, isAway: false };
   }
 
   /** The conversation's sandbox if it runs; it is neither made nor started, and this is no use. */

@@ -20,6 +20,8 @@ export interface FileRights {
   readonly isEntitled: boolean;
   /** So may everybody in the conversation now. */
   readonly isOpen: boolean;
+  /** They may read all that a sandbox may hold, where the file is in one. */
+  readonly isHeldOpen: boolean;
   /** See `FileInfo`; none without a file. */
   readonly sources: readonly RoomId[];
   /** Everybody who may read the files may also read what was shown in the turn. */
@@ -52,14 +54,19 @@ export class FileAccess {
     const [share, path] = [file?.share ?? "", file?.path ?? ""];
     const [row] = await this.#database.run(
       (sql) => sql<FileRights[]>`
+        with held as (
+          select source from sandboxes s join agents a on a.name = s.agent, unnest(s.sources) source
+          where ${share} = 'sandbox' and a.user_id = ${agentUserId} and s.room_id = ${place} and source <> ${place}
+        )
         select is_at(${agentUserId}, ${owner}, ${place}) as "isPresent",
           may_read(${[...requesters]}, ${place}, ${owner}) as "isAdmitted",
-          may_read(${[...requesters]}, ${place}, ${owner}) and not came_too_early(${[...requesters]}, ${share}, ${path}) as "isEntitled",
+          may_read(${[...requesters]}, ${place}, ${owner}) and not came_too_early(${[...requesters]}, ${share}, ${path})
+            and not exists (select 1 from held where not may_read(${[...requesters]}, source, ${owner})) as "isEntitled",
           may_read(audience_of(${roomId}, ${owner}), ${place}, ${owner})
-            and not came_too_early(audience_of(${roomId}, ${owner}), ${share}, ${path}) as "isOpen",
-          coalesce(case when ${share} = 'sandbox'
-            then (select array_remove(s.sources, ${place}) from sandboxes s join agents a on a.name = s.agent
-              where a.user_id = ${agentUserId} and s.room_id = ${place})
+            and not came_too_early(audience_of(${roomId}, ${owner}), ${share}, ${path})
+            and not exists (select 1 from held where not may_read(audience_of(${roomId}, ${owner}), source, ${owner})) as "isOpen",
+          not exists (select 1 from held where not may_read(audience_of(${roomId}, ${owner}), source, ${owner})) as "isHeldOpen",
+          coalesce(case when ${share} = 'sandbox' then (select array_agg(source) from held)
             else (select f.sources from files f where f.share = ${share} and f.path = ${path}) end, '{}') as sources,
           coalesce((
             select bool_and(may_pass_on(audience_of(${place}, ${owner}), audience_of(${roomId}, ${owner}), s, ${owner}))

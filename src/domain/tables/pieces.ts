@@ -4,6 +4,7 @@ import type { AgentName, EventId, RoomId } from "../../base/lib/ids.ts";
 export type PieceKind =
   | "ephemeris"
   | "operations"
+  | "commands"
   | "steps"
   | "wakes"
   | "todos"
@@ -64,6 +65,8 @@ export const piecesAround = (
     )
     ${operationPieces(sql)}, mark where by = 'person' and operations.created_at >= since
       and agent in (select name from those) and (operations.room_id = any (places) or sources && places)
+    ${commandPieces(sql)}, mark where c.agent in (select name from those) and coalesce(c.ended_at, now()) >= since
+      and (c.room_id = any (places) or c.sources && places)
     union all select 'todos', key, jsonb_build_object('name', name) from todos, mark
     where agent in (select name from those) and created_at >= since and (todos.room_id = any (places) or sources && places)
     union all select 'schedules', id::text, jsonb_build_object('text', text) from schedules, mark
@@ -91,6 +94,10 @@ export const piecesAround = (
     union all select 'events', event_id, jsonb_build_object('content', content, 'roomId', room_id) from said
     union all select 'thoughts', event_id, jsonb_build_object('text', content->'body', 'roomId', room_id, 'sender', sender) from shown`,
   );
+
+/** Part of a statement, behind others: commands in sandboxes as pieces; a condition on `c` follows. */
+export const commandPieces = (sql: Sql) => sql`
+  union all select 'commands', c.key, jsonb_build_object('command', c.command, 'outcome', c.outcome) from sandbox_commands c`;
 
 /** Part of a statement: operations as pieces; a condition follows. */
 export const operationPieces = (sql: Sql) => sql`

@@ -111,6 +111,9 @@ export async function redactEvent(database: Database, target: EventId, prints: r
       ), undone as (
         update operations set input = '{}', summary = '', result = null, error = null
         where key = ${digest("command", target)} and by = 'person'
+      ), unrun as (
+        update sandbox_commands set command = '', outcome = outcome - 'stdout' - 'stderr'
+        where key = ${digest("command", target)}
       ), awaited as (
         delete from sealed_events where event_id = ${target}
       ), unsaid as (

@@ -1,7 +1,14 @@
 import type { Database, Json, Sql } from "../../adapters/database/connection.ts";
 import type { AgentName, EventId, RoomId } from "../../base/lib/ids.ts";
 import { dropSummaries } from "./log-summary.ts";
-import { operationPieces, type Piece, type PieceKind, piecesAround, type Whereabouts } from "./pieces.ts";
+import {
+  commandPieces,
+  operationPieces,
+  type Piece,
+  type PieceKind,
+  piecesAround,
+  type Whereabouts,
+} from "./pieces.ts";
 import { takenBack } from "./redact-event.ts";
 
 /** A redaction whose words are still to be blanked where agents have repeated them. */
@@ -118,6 +125,7 @@ export class RedactionMarks {
         select 'ephemeris' as kind, id::text, jsonb_build_object('entry', entry) as texts from ephemeris
         where turn_id = any (${ids}::text[]::bigint[])
         union all ${operationPieces(sql)} where turn_id = any (${ids}::text[]::bigint[])
+        ${commandPieces(sql)} where c.key in (select key from operations where turn_id = any (${ids}::text[]::bigint[]))
         union all select 'steps', turn_id || '.' || n, jsonb_build_object('result', result) from steps
         where turn_id = any (${ids}::text[]::bigint[]) and result is not null
           and exists (select 1 from turns where id = turn_id and ended_at is not null)
@@ -166,6 +174,10 @@ export class RedactionMarks {
           from jsonb_to_recordset(${of(sql, "operations")})
             as c(id bigint, summary text, input jsonb, result text, error text, asked_because text, decided_because text)
           where o.id = c.id
+        ), commanded as (
+          update sandbox_commands s set command = coalesce(c.command, s.command), outcome = coalesce(c.outcome, s.outcome)
+          from jsonb_to_recordset(${of(sql, "commands")}) as c(id text, command text, outcome jsonb)
+          where s.key = c.id
         ), journal as (
           update steps s set result = c.result from jsonb_to_recordset(${of(sql, "steps")}) as c(id text, result jsonb)
           where s.turn_id = split_part(c.id, '.', 1)::bigint and s.n = split_part(c.id, '.', 2)::integer

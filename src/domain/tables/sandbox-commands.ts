@@ -37,14 +37,18 @@ export interface CommandDraft extends Conversation {
   readonly isBackground: boolean;
 }
 
-export interface CommandRow extends Omit<CommandDraft, "sources"> {
+export interface CommandRow extends CommandDraft {
   readonly number: number;
+  /** Sources of the command and of all that its sandbox may hold. */
+  readonly sources: readonly RoomId[];
+  /** Place in history of its operation. */
+  readonly place: number;
   readonly startedAt: Date;
   readonly outcome: CommandOutcome | null;
 }
 
 const commandColumns = `key, agent, room_id as "roomId", number, boot, command, requesters, is_background as "isBackground",
-  started_at as "startedAt", outcome`;
+  started_at as "startedAt", outcome, sources, place`;
 
 /** For so long it is remembered which commands have run. */
 const keptFor = "30 days";
@@ -68,10 +72,11 @@ export class SandboxCommandTable {
             update sandboxes s set commands = commands + 1, used_at = now(),
               sources = (select coalesce(array_agg(distinct x), '{}') from unnest(s.sources || ${[...sources]}::text[]) x)
             where agent = ${agent} and room_id = ${roomId} and not exists (select 1 from sandbox_commands where key = ${key})
-            returning commands
+            returning commands, s.sources
           ), added as (
-            insert into sandbox_commands (key, agent, room_id, number, boot, command, requesters, is_background)
-            select ${key}, ${agent}, ${roomId}, commands, ${boot}, ${command}, ${[...requesters]}::text[], ${isBackground}
+            insert into sandbox_commands (key, agent, room_id, number, boot, command, requesters, is_background, sources, place)
+            select ${key}, ${agent}, ${roomId}, commands, ${boot}, ${command}, ${[...requesters]}::text[], ${isBackground},
+              sources, coalesce((select o.place from operations o where o.key = ${key}), 0)
             from numbered on conflict (key) do nothing
             returning *
           )
@@ -88,7 +93,9 @@ export class SandboxCommandTable {
     const [row] = await this.#database.run(
       (sql) => sql<{ outcome: CommandOutcome }[]>`
         with ended as (
-          update sandbox_commands set outcome = ${sql.json(outcome as unknown as Json)}::jsonb, ended_at = now()
+          update sandbox_commands c set outcome = ${sql.json(outcome as unknown as Json)}::jsonb, ended_at = now(),
+            sources = array(select unnest(c.sources) union
+              select unnest(s.sources) from sandboxes s where s.agent = c.agent and s.room_id = c.room_id)
           where key = ${key} and outcome is null returning outcome
         )
         select coalesce((select outcome from ended), (select outcome from sandbox_commands where key = ${key})) as outcome`,

@@ -1,9 +1,28 @@
 import { inlineCode } from "../../adapters/matrix/markdown.ts";
 import { lengthText } from "../../base/lib/length-text.ts";
+import type { Agent } from "../../domain/agents/agent.ts";
 import { outputFile } from "../../domain/sandboxes/keep-output.ts";
-import { defineAgentCommand, noInput } from "../../engine/control/define-command.ts";
+import type { CommandRow } from "../../domain/tables/sandbox-commands.ts";
+import { type CommandContext, defineAgentCommand, noInput } from "../../engine/control/define-command.ts";
 
 const commandMost = 80;
+
+/** Command lines as the people here may see them. */
+async function shownLines(
+  rows: readonly CommandRow[],
+  { agent, event, history }: Pick<CommandContext, "event" | "history"> & { readonly agent: Pick<Agent, "owner"> },
+): Promise<string[]> {
+  const audience = await history.audience(event.roomId, agent.owner);
+  return Promise.all(
+    rows.map(async ({ command, place, sources }) => {
+      if (!(await history.mayReadAll(audience, [...new Set([...sources, event.roomId])], agent.owner, place)))
+        return "a command that not everybody here may read";
+      if (command === "") return "a command that was redacted";
+      const [first = ""] = command.split("\n");
+      return inlineCode(first.length > commandMost ? `${first.slice(0, commandMost)}…` : first);
+    }),
+  );
+}
 
 export const commands = [
   defineAgentCommand({
@@ -12,7 +31,8 @@ export const commands = [
     topic: "sandbox",
     level: "use",
     input: noInput,
-    async run(_, { agent, clock, event, prefix, sandboxCommands, sandboxes }) {
+    async run(_, context) {
+      const { agent, clock, event, prefix, sandboxCommands, sandboxes } = context;
       const conversation = { agent: agent.name, roomId: event.roomId };
       const ageOf = (at: Date) => (clock.now().getTime() - at.getTime()) / 1_000;
       const status = await sandboxes.status(conversation);
@@ -20,15 +40,15 @@ export const commands = [
       if (!status) return `There is no computer here yet. ${next}`;
       if (status.isAway)
         return `The machine of the computer (${status.host}) does not answer now. \`${prefix}sandbox move\` makes the computer anew on another one, ${status.backedUpAt ? `with its files as they were ${lengthText(ageOf(status.backedUpAt))} ago` : "empty, since there is no backup of its files"}.`;
+      if (!status.isThere) return `There is no computer here now. \`${prefix}run\` makes one.`;
       if (!status.isRunning) return `The computer is stopped; its files are kept. ${next}`;
       const { idleSeconds, limits } = sandboxes.settings;
       const idle = ageOf(status.usedAt);
       const under = await sandboxCommands.underWay(conversation);
-      const lines = under.map(({ command, isBackground, number, outcome }) => {
-        const [first = ""] = command.split("\n");
-        const shown = inlineCode(first.length > commandMost ? `${first.slice(0, commandMost)}…` : first);
+      const shown = await shownLines(under, context);
+      const lines = under.map(({ isBackground, number, outcome }, index) => {
         const how = isBackground ? "in the background" : outcome ? "left something running" : "runs";
-        return `- ${number}: ${shown}, ${how}; \`${prefix}stop ${number}\` ends it; output: \`sandbox:${outputFile(number, isBackground)}\``;
+        return `- ${number}: ${shown[index]}, ${how}; \`${prefix}stop ${number}\` ends it; output: \`sandbox:${outputFile(number, isBackground)}\``;
       });
       return [
         `The computer runs: ${limits.memoryMegabytes} MB of memory, ${limits.cpus} ${limits.cpus === 1 ? "processor" : "processors"}. Used ${idle < 1 ? "just now" : `${lengthText(idle)} ago`}; it is stopped after ${lengthText(idleSeconds)} without use.`,

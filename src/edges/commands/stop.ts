@@ -16,16 +16,36 @@ export const commands = [
       number: z.int().min(1).optional().describe("Number of a command, as `!sandbox` lists them"),
     }),
     async run({ number }, context) {
-      const { agent, event, level, runner, sandboxCommands } = context;
+      const { agent, event, level, prefix, runner, sandboxCommands } = context;
       const conversation = { agent: agent.name, roomId: event.roomId };
       if (number !== undefined) return stopCommand(conversation, number, context);
       const isStopped = await runner.stopFor(conversation, { userId: event.sender, level });
       // Its process may have died: then nobody else ends what it has begun.
       if (isStopped) void sandboxCommands.endDeserted().catch(() => {});
-      return isStopped ? `${agent.displayName} was stopped.` : `${agent.displayName} is not at work here.`;
+      const said = isStopped ? `${agent.displayName} was stopped.` : `${agent.displayName} is not at work here.`;
+      return said + leftText(await leftRunning(conversation, isStopped, context), prefix);
     },
   }),
 ];
+
+/** Numbers of the commands on the computer that go on. One that was just stopped may be ending still. */
+async function leftRunning(
+  conversation: Conversation,
+  isStopped: boolean,
+  { sandboxCommands, sandboxes }: Pick<CommandContext, "sandboxCommands" | "sandboxes">,
+): Promise<number[]> {
+  if (!(await sandboxes.seen.find(conversation))?.isAwake) return [];
+  // To stop an agent works also where its computer does not answer.
+  const under = await sandboxCommands.underWay(conversation).catch(() => []);
+  return under.flatMap(({ isBackground, number }) => (isBackground || !isStopped ? number : []));
+}
+
+function leftText(numbers: readonly number[], prefix: string): string {
+  const [first] = numbers;
+  if (first === undefined) return "";
+  const which = numbers.length === 1 ? `Command ${first} goes on` : `Commands ${numbers.join(", ")} go on`;
+  return ` ${which} on its computer: \`${prefix}stop ${first}\` ends ${numbers.length === 1 ? "it" : "one"}, \`${prefix}sandbox\` lists what runs.`;
+}
 
 async function stopCommand(
   conversation: Conversation,

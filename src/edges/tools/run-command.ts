@@ -28,6 +28,7 @@ export const tool = defineTool({
   isRepeatable: false,
   mayResume: true,
   isCodeLast: true,
+  check: (_, { files }) => files.requireOpenComputer(),
   input: z.object({
     command: z
       .string()
@@ -43,13 +44,15 @@ export const tool = defineTool({
     timeout: z.int().min(1).max(hourSeconds).optional().meta({ description: "Seconds", help: "Time limit in seconds" }),
   }),
   async run({ background = false, command, timeout }, context) {
-    const { agent, by, key, requesters, roomId, sandboxCommands, sandboxes, showProgress, signal, sources } = context;
+    const { agent, by, files, key, requesters, roomId, sandboxCommands, sandboxes, showProgress, signal, sources } =
+      context;
     const usual = background ? null : sandboxes.settings.limits.commandSeconds;
     const call = { agent: agent.name, roomId, key, command, requesters, sources, isBackground: background };
     const ran = await sandboxCommands.run(
       { ...call, seconds: timeout ?? usual },
       {
         signal,
+        mayBegin: () => files.requireOpenComputer(),
         onOutput: showProgress && ((output, from) => showProgress(() => runningText(output), from)),
       },
     );

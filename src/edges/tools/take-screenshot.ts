@@ -24,6 +24,7 @@ export const tool = defineTool({
   kind: "read",
   isRepeatable: true,
   runsBeside: false,
+  check: (_, { files }) => files.requireOpenComputer(),
   // To ask a host for a page is to tell it something.
   reachesOutside: ({ url }) => !isOwn(url),
   input: z.object({

@@ -9,6 +9,9 @@ import type { AnyTool } from "./tool.ts";
 /** A longer value stands in the question as its beginning and end, and below it in full. */
 const valueMost = 120;
 
+/** Fields in a wording. */
+const fields = /\{(\w+)(?::([^}]*))?\}/g;
+
 type Call = Pick<Operation, "agent" | "input" | "kind" | "roomId" | "tool">;
 
 /** A call as a person would name it, in Markdown and without a mark at its end, such as: Delete `list.md` */
@@ -43,6 +46,10 @@ export function wordingOf(call: Call, tool: AnyTool | undefined, { isHere, names
   const input = call.input as Readonly<Record<string, unknown>>;
   const template = typeof tool?.wording === "function" ? tool.wording(input, call.kind) : tool?.wording;
   if (template === undefined) return { text: `Use ${quote(call.tool)}`, said: new Set() };
+  const hasValues = [...template.matchAll(fields)].some(([, , words]) => words === undefined);
+  // A redaction leaves no input.
+  if (hasValues && Object.keys(input).length === 0)
+    return { text: `Use ${quote(call.tool)} (the rest was redacted)`, said: new Set() };
   const said = new Set<string>();
   const fill = (field: string): string => {
     const value = input[field];
@@ -59,7 +66,7 @@ export function wordingOf(call: Call, tool: AnyTool | undefined, { isHere, names
     if (field === "roomId") return value === call.roomId && isHere ? "this room" : `the room ${quote(value)}`;
     return quote(value, valueMost);
   };
-  const text = template.replace(/\{(\w+)(?::([^}]*))?\}/g, (_, field: string, words?: string) => {
+  const text = template.replace(fields, (_, field: string, words?: string) => {
     if (words === undefined) return fill(field);
     if (input[field] === true) said.add(field);
     return words;

@@ -9,6 +9,7 @@ import { search } from "../../../src/domain/files/search.ts";
 import { workingFile } from "../../../src/domain/files/working-files.ts";
 import type { AgentRow } from "../../../src/domain/tables/agents.ts";
 import { Files } from "../../../src/domain/tables/files.ts";
+import { SandboxTable } from "../../../src/domain/tables/sandboxes.ts";
 import type { WorkingName } from "../../../src/domain/tables/state-names.ts";
 import { Windows } from "../../../src/domain/tables/windows.ts";
 import { actorOf, shares } from "../../support/actor.ts";
@@ -37,6 +38,32 @@ onEachDatabase((database) => {
   const inRoom = (name: string, room = shared as RoomId) => `rooms:/${room}/${name}`;
   const signal = new AbortController().signal;
   const sourcesOf = async (path: string) => (await new Files(database()).read([parsePath(path)]))[0]?.sources;
+
+  describe("a computer on which a command was given in a turn that was shown another room", () => {
+    it("is closed to all once somebody comes who may not read that room, until it is reset", async () => {
+      const at = { agent: agent.name, roomId: shared as RoomId };
+      const sandboxes = new SandboxTable(database());
+      await sandboxes.claim(at, newKey(), "default");
+      await sandboxes.hold(at, [shared as RoomId, hers as RoomId]);
+      const use = (files = open()) => files.requireOpenComputer();
+      await use();
+      expect([...(await open().sourcesOf("sandbox:/"))].sort()).toEqual([hers, shared].sort());
+      await bobComes();
+      const wayOut = "`!sandbox reset` removes it with all its files, and the next command gets a new one.";
+      const closed = `sandbox:/ is closed here: not everybody here may read all that the computer may hold. ${wayOut}`;
+      await expect(use()).rejects.toThrow(closed);
+      await expect(use(person())).rejects.toThrow(closed);
+      await expect(open().sourcesOf("sandbox:/")).rejects.toThrow(closed);
+      const his = `sandbox:/a is closed here: ${bob} may not read all that the computer may hold. ${wayOut}`;
+      await expect(person().sourcesOf("sandbox:/a")).rejects.toThrow(his);
+      await sandboxes.markEmpty(at);
+      await use(person());
+      // The room itself closes nothing to its people.
+      await sandboxes.hold(at, [shared as RoomId]);
+      await use(person());
+      expect(await person().sourcesOf("sandbox:/")).toEqual([shared]);
+    });
+  });
 
   describe("a file that an agent writes in a turn that was shown another room", () => {
     it("knows that room, and is closed to whoever may not read it as if it had come too early", async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ShuttingDown } from "../../../src/base/lib/errors.ts";
+import { ShuttingDown, UserError } from "../../../src/base/lib/errors.ts";
 import { HOME, secret } from "../../../src/base/lib/ids.ts";
 import type { AgentRow } from "../../../src/domain/tables/agents.ts";
 import { Computers } from "../../support/computers.ts";
@@ -122,7 +122,13 @@ describeSandbox("commands in sandboxes", () => {
 
       const unsent = { key: key(), command: "echo one >>/workspace/count" };
       await computers.commands.begin({ ...draft, ...unsent });
-      expect((await another().run(at, unsent.command, unsent)).outcome).toMatchObject({ reason: "exit", code: 0 });
+      // By now its computer is closed to somebody: what has begun goes on, and nothing else begins.
+      const mayBegin = () => Promise.reject(new UserError("closed here"));
+      await expect(computers.run(at, unsent.command, {}, { mayBegin })).rejects.toThrow("closed here");
+      expect((await another().run(at, unsent.command, unsent, { mayBegin })).outcome).toMatchObject({
+        reason: "exit",
+        code: 0,
+      });
       expect(await computers.out(at, count)).toBe("one\n");
 
       const long = { key: key(), command: "echo two >>/workspace/count; echo a; sleep 3; echo b" };

@@ -159,7 +159,9 @@ describeSandbox("sandboxes of conversations", () => {
       const at = room();
       const running = computers.run(at, "echo x >/workspace/x; sleep 1000", { sources: [newRoom()] });
       await eventually(async () => (await computers.out(at, "cat /workspace/x")) === "x\n", { what: "it to run" });
+      expect(await computers.sandboxes.status(at)).toMatchObject({ isThere: true });
       expect(await computers.sandboxes.reset(at)).toBe(true);
+      expect(await computers.sandboxes.status(at)).toMatchObject({ isRunning: false, isThere: false });
       expect((await running).outcome).toEqual({ reason: "lost" });
       const { outcome, sources } = await computers.run(at, "ls /workspace");
       expect(outcome?.stdout?.text).toBe("");

@@ -11,6 +11,8 @@ import { Events } from "../../../src/domain/tables/events.ts";
 import { Files } from "../../../src/domain/tables/files.ts";
 import type { Memory } from "../../../src/domain/tables/interactions.ts";
 import { RedactionMarks } from "../../../src/domain/tables/redaction-marks.ts";
+import { SandboxCommandTable } from "../../../src/domain/tables/sandbox-commands.ts";
+import { SandboxTable } from "../../../src/domain/tables/sandboxes.ts";
 import { Turns } from "../../../src/domain/tables/turns.ts";
 import { WrittenFiles } from "../../../src/domain/tables/written-files.ts";
 import { blankRepetitions } from "../../../src/edges/routing/blanking.ts";
@@ -95,6 +97,20 @@ onEachDatabase((database) => {
       await forget();
       const [row] = await database().sql`select to_jsonb(o)::text as text from operations o where room_id = ${roomId}`;
       expect(row?.text).not.toContain("ultramarine");
+    });
+
+    it("is gone from the computer on which it ran, with what it printed", async () => {
+      const { eventId } = await command("!run echo quokka", "run_command", { command: "echo quokka" });
+      const [at, commands] = [{ agent: agent.name, roomId }, new SandboxCommandTable(database())];
+      const key = digest("command", eventId);
+      await new SandboxTable(database()).claim(at, newKey(), "default");
+      const draft = { ...at, key, boot: "b", command: "echo quokka", requesters: [ann], sources: [roomId] };
+      await commands.begin({ ...draft, isBackground: false });
+      await commands.finish(key, { reason: "exit", code: 0, stdout: { text: "quokka", isCut: false } });
+      await forget("quokka");
+      expect(await commands.find(key)).toMatchObject({ command: "", outcome: { reason: "exit", code: 0 } });
+      const [row] = await database().sql`select to_jsonb(c)::text as text from sandbox_commands c where key = ${key}`;
+      expect(row?.text).not.toContain("quokka");
     });
 
     it("goes alone: what others have kept stays", async () => {

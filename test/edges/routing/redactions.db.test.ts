@@ -14,6 +14,8 @@ import { Operations } from "../../../src/domain/tables/operations.ts";
 import { Outbox } from "../../../src/domain/tables/outbox.ts";
 import { RedactionMarks } from "../../../src/domain/tables/redaction-marks.ts";
 import { Renders } from "../../../src/domain/tables/renders.ts";
+import { type CommandRow, SandboxCommandTable } from "../../../src/domain/tables/sandbox-commands.ts";
+import { SandboxTable } from "../../../src/domain/tables/sandboxes.ts";
 import { ScheduleTable } from "../../../src/domain/tables/schedules.ts";
 import { Todos } from "../../../src/domain/tables/todos.ts";
 import { type Turn, Turns } from "../../../src/domain/tables/turns.ts";
@@ -121,6 +123,35 @@ onEachDatabase((database) => {
       await events().redact(event.eventId, prints);
       await blankRepetitions({ eventId: event.eventId, places: [roomId], prints }, { ...parts(), approvals });
       expect(withdrawn).toEqual([[{ path: "a.md", content: repeated }, { input: { path: "a.md", content: blank } }]]);
+    });
+
+    it("commands on computers that repeat its words are blanked, with their output, in its room and from it", async () => {
+      const [elsewhere, apart] = [newRoom(), newRoom()];
+      const commands = new SandboxCommandTable(database());
+      const told = await addAgent(database());
+      const begun = async (command: string, room: RoomId, sources: readonly RoomId[], key = newKey(), of = agent) => {
+        const at = { agent: of.name, roomId: room };
+        if ((await new SandboxTable(database()).use(at)) === "new")
+          await new SandboxTable(database()).claim(at, newKey(), "default");
+        return commands.begin({ ...at, key, boot: "b", command, requesters: [], sources, isBackground: true });
+      };
+      const [mine, theirs] = [newKey(), newKey()];
+      const operations = [mine, theirs].map((key) => ({ ...call({ key }), state: "done" as const }));
+      await turns.commit(turn, { n: 0, name: "x", result: {}, operations });
+      const here = await begun(`echo ${secret}`, roomId, []);
+      const made = await begun(`echo ${secret}`, elsewhere, [roomId]);
+      const named = await begun(`echo ${secret}`, apart, [], mine, told);
+      const another = await begun(`echo ${secret}`, apart, [], newKey(), told);
+      const printed = await begun("cat a.md", roomId, []);
+      await commands.finish(printed.key, { reason: "exit", code: 0, stdout: { text: repeated, isCut: false } });
+      await redact();
+      const now = async ({ key }: CommandRow) => (await commands.find(key))?.command;
+      expect(await Promise.all([here, made, named, another].map(now))).toEqual([blank, blank, blank, `echo ${secret}`]);
+      const stdout = { text: blank, isCut: false };
+      expect(await commands.find(printed.key)).toMatchObject({
+        command: "cat a.md",
+        outcome: { reason: "exit", code: 0, stdout },
+      });
     });
 
     it("a turn that is open keeps its journal until it has ended", async () => {

@@ -67,6 +67,11 @@ describe("a call in the words of people", () => {
     );
   });
 
+  it("says that a redaction has emptied a call", () => {
+    expect(worded("run_command", {})).toMatchObject({ text: "Use `run_command` (the rest was redacted)", said: [] });
+    expect(worded("run_command", { command: "" }).text).toMatch(/^Run on its computer/);
+  });
+
   it("names the tool where it has no words, and one that is gone", () => {
     expect(worded("FS_Gone", { path: "a" })).toMatchObject({ text: "Use `FS_Gone`", said: [] });
   });
