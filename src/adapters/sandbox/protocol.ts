@@ -9,7 +9,7 @@
  * | `hello` version | first of all: the boot's id, and the commands that are kept |
  * | `list` | the commands that are kept |
  * | `disk` | bytes and files for which the workspace's file system has room |
- * | `start` id boot argv cwd env seconds stdin isWhole | starts a command, unless it is known; refused in another boot |
+ * | `start` id boot argv cwd env seconds stdin isWhole processes | starts a command, unless it is known; refused in another boot |
  * | `attach` id ch from | frames `out` (`at`, `stream`, bytes) from an offset on, then `end` |
  * | `write` id at + bytes, `finish` id | input; answered when there was room for it |
  * | `kill` id, `forget` id | ends all that is left of a command; frees its output |

@@ -76,6 +76,10 @@ export function startError(error: unknown): unknown {
   if (error instanceof LinkLost) return new UserError("The computer does not answer: try again, or reset it.");
   if (!(error instanceof RunnerRefused)) return error;
   if (error.code === "full") return new UserError("The computer runs as many commands as it can: stop some of them.");
+  if (error.code === "processes")
+    return new UserError(
+      "The computer has no processes left: end what runs with !stop N (!sandbox lists the numbers), or reset it.",
+    );
   if (error.code === "other-boot") return new UserError("The computer was restarted in this moment: try again.");
   if (error.code === "system")
     return new UserError(`The computer has no room for more: ${error.message}. End something there.`);

@@ -28,6 +28,7 @@ export type RunnerRefusal =
   | "unknown"
   | "forgotten"
   | "full"
+  | "processes"
   | "running"
   | "bad-request"
   | "unreachable"

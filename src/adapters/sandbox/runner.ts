@@ -28,6 +28,8 @@ export interface CommandSpec {
   readonly seconds: number | null;
   /** True if `write` and `finish` follow. */
   readonly takesInput?: boolean;
+  /** Processes without which it cannot begin; default: 1. */
+  readonly processes?: number;
   /** True if none of its output may be dropped: it waits for whoever reads. Otherwise it never waits. */
   readonly isWhole?: boolean;
 }
@@ -80,11 +82,12 @@ export class Runner {
   /**
    * Starts a command, unless this boot knows its id. May be repeated.
    * @returns true if it was new
-   * @throws RunnerRefused: `other-boot`, `forgotten`, `full`, `bad-request`
+   * @throws RunnerRefused: `other-boot`, `forgotten`, `full`, `processes`, `bad-request`
    */
-  async start({ id, boot, argv, cwd, env, seconds, takesInput = false, isWhole = false }: CommandSpec) {
+  async start({ id, boot, argv, cwd, env, seconds, takesInput, isWhole, processes = 1 }: CommandSpec) {
     const place = { cwd: cwd ?? "/workspace", env: env ?? {} };
-    const fields = { id, boot, argv, ...place, seconds, stdin: takesInput, isWhole };
+    const flags = { stdin: takesInput ?? false, isWhole: isWhole ?? false };
+    const fields = { id, boot, argv, ...place, seconds, ...flags, processes };
     return readWords("started", await this.#ask("start", fields)).isNew;
   }
 

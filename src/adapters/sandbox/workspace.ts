@@ -15,6 +15,8 @@ const entrySchema = z.object({
   at: z.number(),
   /** Another one after every change. */
   mark: z.number().int().min(1),
+  /** Things in a folder whose names are no text. */
+  hidden: z.number().int().min(0).optional(),
 });
 export type WorkspaceEntry = z.output<typeof entrySchema>;
 
@@ -25,7 +27,7 @@ const refusalSchema = z.object({
   mark: z.number().int().optional(),
 });
 const lengthSchema = z.object({ bytes: z.number().int().min(0) });
-const goneSchema = z.object({ gone: z.array(z.string()) });
+const goneSchema = z.object({ gone: z.array(z.string()), files: z.number().int().min(0) });
 
 /** Somebody else has changed it: another mark is there than was expected, 0 for none. */
 export class OtherMark extends Error {
@@ -127,11 +129,13 @@ export class Workspace {
     await this.#ask({ op: "folder", path });
   }
 
-  /** Removes files, and folders with all that is in them; a link itself. Returns those that were there. */
-  async remove(paths: readonly string[]): Promise<readonly string[]> {
+  /** Removes files, and folders with all that is in them; a link itself. Returns those that were there, and the number of files. */
+  async remove(paths: readonly string[]): Promise<{ readonly gone: readonly string[]; readonly files: number }> {
     const found = await this.#ask({ op: "remove", paths });
     const asked = new Set(paths);
-    return found ? goneSchema.parse(found.head).gone.filter((path) => asked.has(path)) : [];
+    if (!found) return { gone: [], files: 0 };
+    const { gone, files } = goneSchema.parse(found.head);
+    return { gone: gone.filter((path) => asked.has(path)), files };
   }
 
   /** Gives a file or folder another path, where nothing is yet; undefined where there is none. */

@@ -4,6 +4,7 @@ import { escapeText } from "../lmml/escape.ts";
 import { keepRendered, render } from "../lmml/render.ts";
 import { visible } from "../lmml/visible.ts";
 import type { Allotment } from "./budget.ts";
+import { newestResults } from "./ephemeris.ts";
 import { ephemerisPart, ephemerisRoom } from "./ephemeris-room.ts";
 import { listPart } from "./list-part.ts";
 import { clip } from "./measure.ts";
@@ -76,7 +77,7 @@ export const partsOf = (
       ),
     ),
     postPrompt: plainPart(agent.postPrompt ?? ""),
-    turn: listPart(world.turn.entries, { depth: 4, limit, keep: "last" }),
+    turn: listPart(world.turn.entries, { depth: 4, limit, keep: "last", spared: newestResults(world.turn.entries) }),
     systemPrompt: plainPart(agent.systemPrompt),
     persona: agent.persona ? personaWindow(agent.persona, { depth: 0, limit }) : absent,
     guides: manyParts(world.guides.map(guidePart)),

@@ -30,6 +30,10 @@ export const functionCall = (
 export const functionResult = (id: string, result: Element | string, operation?: number): Element =>
   element("functionResult", { id, operation }, [element("result", {}, typeof result === "string" ? result : [result])]);
 
+/** Counts the entries behind the last call: what the newest step has come to. */
+export const newestResults = (entries: readonly Element[]): number =>
+  entries.length - 1 - entries.findLastIndex(({ name }) => name === "functionCall");
+
 /** Message of the bridge itself to the agent, such as that a turn has come to its limit. */
 export const systemEvent = (at: Date, text: string): Element =>
   element("systemEvent", { timestamp: eventTime(at) }, text);

@@ -1,5 +1,5 @@
 import type { Element } from "../lmml/element.ts";
-import { level, shorten, sizeAt, sizeUpTo } from "./measure.ts";
+import { level, shorten, shortenMiddle, sizeAt, sizeUpTo } from "./measure.ts";
 import type { Part } from "./part.ts";
 
 /** Part of a list that is shown, in the order of time, and the number of elements that are not. */
@@ -27,6 +27,10 @@ interface ListOptions {
   readonly keep: "first" | "last";
   /** An element is left out rather than cut to less than this, unless it is the only one. */
   readonly floor?: number;
+  /** Elements at the kept end that are cut only where all others have been cut to `floor`. Default: all are cut alike. */
+  readonly spared?: number;
+  /** True if texts that are cut keep their ends. Default: those of results of tools. */
+  readonly isCutInMiddle?: boolean | undefined;
 }
 
 export interface ListPart extends Part<Shown> {
@@ -35,7 +39,8 @@ export interface ListPart extends Part<Shown> {
 }
 
 /** Elements side by side: the long ones are cut before any is left out. */
-export const listPart = (elements: readonly Element[], { depth, limit, keep, floor = 600 }: ListOptions): ListPart => {
+export const listPart = (elements: readonly Element[], options: ListOptions): ListPart => {
+  const { depth, limit, keep, floor = 600, spared = 0, isCutInMiddle } = options;
   const inOrder = keep === "first" ? (shown: Element[]) => shown : (shown: Element[]) => shown.toReversed();
   const candidate = (index: number) => elements[keep === "first" ? index : elements.length - 1 - index];
 
@@ -58,10 +63,13 @@ export const listPart = (elements: readonly Element[], { depth, limit, keep, flo
       if (taken > room) break;
     }
     const kept = sizes.slice(0, Math.max(count, room > 0 ? 1 : 0));
-    const most = level(kept, room);
+    const [first, others] = [kept.slice(0, spared), kept.slice(spared)];
+    const firstMost = level(first, room - others.reduce((total, size) => total + Math.min(size, floor), 0));
+    const othersMost = level(others, room - first.reduce((total, size) => total + Math.min(size, firstMost), 0));
     const shown = kept.flatMap((size, index) => {
       const whole = candidate(index);
-      const fitted = whole === undefined || size <= most ? whole : trim(whole, most, depth);
+      const most = index < spared ? firstMost : othersMost;
+      const fitted = whole === undefined || size <= most ? whole : trim(whole, most, { depth, isCutInMiddle });
       return fitted === undefined ? [] : [fitted];
     });
     return {
@@ -76,10 +84,17 @@ export const listPart = (elements: readonly Element[], { depth, limit, keep, flo
 
 /** An element in at most `max` characters if its tags fit into that, whole or marked where something of it is missing. */
 export const fitInto = (whole: Element, max: number, depth: number): Element =>
-  sizeAt(whole, depth) <= max ? whole : (trim(whole, max, depth) ?? { ...whole, children: [] });
+  sizeAt(whole, depth) <= max ? whole : (trim(whole, max, { depth }) ?? { ...whole, children: [] });
+
+/** Results of tools are cut in the middle: errors stand at their end. */
+const isResult = ({ name }: Element): boolean => name === "functionResult";
 
 /** An element in at most `max` characters, marked where something of it is missing; undefined if its tags do not fit. */
-export const trim = (whole: Element, max: number, depth: number): Element | undefined => {
+export const trim = (
+  whole: Element,
+  max: number,
+  { depth, isCutInMiddle = isResult(whole) }: Pick<ListOptions, "depth" | "isCutInMiddle">,
+): Element | undefined => {
   const { name, attributes, children } = whole;
   const cut = (rest: Element["children"]): Element => ({
     name,
@@ -88,6 +103,8 @@ export const trim = (whole: Element, max: number, depth: number): Element | unde
   });
   const left = max - sizeAt(cut([]), depth);
   if (left < 0) return undefined;
-  if (typeof children === "string") return cut(shorten(children, max, (candidate) => sizeAt(cut(candidate), depth)));
-  return cut(listPart(children, { depth: depth + 1, limit: left, keep: "first", floor: 150 }).cut(left).elements);
+  const shortened = isCutInMiddle ? shortenMiddle : shorten;
+  if (typeof children === "string") return cut(shortened(children, max, (candidate) => sizeAt(cut(candidate), depth)));
+  const inner = { depth: depth + 1, limit: left, keep: "first", floor: 150, isCutInMiddle } as const;
+  return cut(listPart(children, inner).cut(left).elements);
 };

@@ -27,14 +27,35 @@ export const beginning = (text: string, max: number): string =>
  * `sizeOf` grows with the text, by at least one for each character. The result is about as long as it can be where
  * what has to be escaped is spread evenly, otherwise shorter. Takes time in proportion to `max`, for each of a few tries.
  */
-export const shorten = (text: string, max: number, sizeOf: (candidate: string) => number): string => {
+export const shorten = (text: string, max: number, sizeOf: (candidate: string) => number): string =>
+  longest(text, max, sizeOf, (chars) => `${wholeCharacters(text, chars)}…`);
+
+const gap = "\n[…]\n";
+
+/** Like `shorten`, but with the end of the text as well: the middle is left out, and `[…]` stands there. */
+export const shortenMiddle = (text: string, max: number, sizeOf: (candidate: string) => number): string =>
+  longest(text, max, sizeOf, (chars) => {
+    const half = Math.ceil(chars / 2);
+    return `${wholeCharacters(text, half)}${gap}${wholeEnd(text, text.length - (chars - half))}`;
+  });
+
+const wholeEnd = (text: string, start: number): string =>
+  text.slice(/[\uDC00-\uDFFF]/.test(text.charAt(start)) ? start + 1 : start);
+
+/** The first candidate that fits; each next one is made of fewer characters of the text. */
+const longest = (
+  text: string,
+  max: number,
+  sizeOf: (candidate: string) => number,
+  candidateOf: (chars: number) => string,
+): string => {
   const bare = sizeOf("");
   const room = max - bare;
-  for (let end = Math.min(text.length, room); end > 0; ) {
-    const candidate = `${wholeCharacters(text, end)}…`;
+  for (let chars = Math.min(text.length, room); chars > 0; ) {
+    const candidate = candidateOf(chars);
     const size = sizeOf(candidate) - bare;
     if (size <= room) return candidate;
-    end = Math.floor((end * room) / size);
+    chars = Math.floor((chars * room) / size);
   }
   return "";
 };

@@ -49,7 +49,7 @@ export const newsPart = (items: readonly NewsItem[], { depth, limit }: NewsOptio
       shown.set(item, item.element);
     }
     const [first] = inTurn;
-    const part = first && shown.size === 0 ? trim(first.element, room, depth) : undefined;
+    const part = first && shown.size === 0 ? trim(first.element, room, { depth }) : undefined;
     if (first && part) shown.set(first, part);
     const elements = items.flatMap((item) => shown.get(item) ?? []);
     // One of which not even the tags fit is passed over.

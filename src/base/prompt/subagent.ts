@@ -1,6 +1,7 @@
 import type { RoomId, UserId } from "../lib/ids.ts";
 import { type Element, element } from "../lmml/element.ts";
 import { render } from "../lmml/render.ts";
+import { newestResults } from "./ephemeris.ts";
 import { fitInto, listPart } from "./list-part.ts";
 import { clip } from "./measure.ts";
 import { plainPart, textPart } from "./part.ts";
@@ -116,6 +117,8 @@ export function errandPrompt(errand: Errand): { system: string; user: string } {
       ),
     );
   const left = Math.floor(charsMax * renderShare) - system.length - write([], entries.length).length;
-  const shown = listPart(entries, { depth: 2, limit: charsMax, keep: "last" }).cut(Math.max(0, left));
+  const shown = listPart(entries, { depth: 2, limit: charsMax, keep: "last", spared: newestResults(entries) }).cut(
+    Math.max(0, left),
+  );
   return { system, user: write(shown.elements, shown.leftOut) };
 }

@@ -37,6 +37,10 @@ export const listedMax = 200_000;
 /** Attempts to read a file whose walls change. */
 const readsMost = 5;
 
+/** Number of what there is beside these whose names cannot be shown. */
+export const hiddenIn = (files: readonly FileInfo[]): number =>
+  files.reduce((count, { hidden = 0 }) => count + hidden, 0);
+
 /** A file with the sources that are shown by it. */
 interface FoundFile<Row> {
   readonly row: Row;
@@ -120,9 +124,15 @@ export abstract class FileReader {
 
   /** Files and made folders that fit a pattern, or that are below a folder if it is a plain path; in their order. */
   async list(pattern: string, limit = listedMax): Promise<FileInfo[]> {
+    return (await this.listAll(pattern, limit)).files;
+  }
+
+  /** Like `list`; and how many there are in the pattern's folder whose names cannot be shown. */
+  async listAll(pattern: string, limit = listedMax): Promise<{ readonly files: FileInfo[]; readonly hidden: number }> {
     const glob = parseGlob(pattern);
     const all = await this.#list({ share: glob.share, path: glob.base }, glob.isLiteral ? limit : listedMax);
-    return (glob.isLiteral ? all : all.filter((file) => glob.fits(file.path))).slice(0, limit);
+    const files = (glob.isLiteral ? all : all.filter((file) => glob.fits(file.path))).slice(0, limit);
+    return { files, hidden: hiddenIn(all) };
   }
 
   protected async readRow(path: string): Promise<FoundFile<FileRow>> {

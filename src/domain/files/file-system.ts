@@ -3,9 +3,9 @@ import type { RoomId } from "../../base/lib/ids.ts";
 import { toStorable } from "../../base/lib/storable.ts";
 import { type FileRow, type FileWrite, folderType } from "../tables/files.ts";
 import { isOwnWorkingFile } from "./access.ts";
-import { contentOf } from "./content.ts";
+import { contentOf, isFolder } from "./content.ts";
 import { Deeds } from "./deeds.ts";
-import { FileReader, type FileSystemParts, listedMax } from "./file-reader.ts";
+import { FileReader, type FileSystemParts, hiddenIn, listedMax } from "./file-reader.ts";
 import { type FilePath, formatPath, nameOf, parsePath, type ShareName } from "./path.ts";
 import { type Actor, placeOf, storedSources } from "./place.ts";
 import { missingError, refusal, StaleVersion } from "./refusals.ts";
@@ -19,6 +19,8 @@ const editsMost = 50;
  */
 export class FileSystem extends FileReader {
   readonly deeds: Deeds;
+  /** Files that were removed, by the path that was named. */
+  readonly #removed = new Map<string, number>();
 
   /** @param key the same for the same operation, however often it is run: its writes are then carried out once */
   constructor(parts: FileSystemParts, actor: Actor, key: string) {
@@ -156,14 +158,25 @@ export class FileSystem extends FileReader {
     const store = this.store(file.share);
     const all = await store.list(file.share, file.path, null, listedMax);
     const below = all.filter((one) => one.path !== file.path);
-    const many = `${this.named(file)} is a folder with ${below.length} files: say recursive to remove them all.`;
-    if (below.length > 0 && !options.isRecursive) throw new UserError(many);
+    const inside = below.length + hiddenIn(all);
+    const many = `${this.named(file)} is a folder with ${inside} files: say recursive to remove them all.`;
+    if (inside > 0 && !options.isRecursive) throw new UserError(many);
     // Elsewhere the root alone decides.
     for (const one of file.share === "agents" ? below : []) await this.#mayWrite({ share: file.share, path: one.path });
-    const paths = below.length > 0 ? all.map((one) => one.path) : [file.path];
+    const listed = all.map((one) => one.path).filter((one) => one !== "/");
+    const paths = below.length > 0 ? listed : [file.path];
     const gone = await store.remove(file.share, paths, this.deeds.keyOf(file));
     if (gone.length === 0) throw missingError(this.named(file));
+    const folders = new Set(all.filter(isFolder).map((one) => one.path));
+    this.#removed.set(formatPath(file), gone.filter((one) => !folders.has(one)).length);
     return gone.map((one) => formatPath({ share: file.share, path: one }));
+  }
+
+  /** Number of the files that were removed with a path; undefined where that was before an interruption, and is not known. */
+  async removedFiles(path: string): Promise<number | undefined> {
+    const file = parsePath(path);
+    const counted = await this.store(file.share).removedFiles?.(this.deeds.keyOf(file));
+    return counted ?? this.#removed.get(formatPath(file));
   }
 
   /** Brings back an old version, by default the newest: also of a file that was deleted. */

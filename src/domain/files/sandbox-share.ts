@@ -1,12 +1,13 @@
 import { lookup } from "mime-types";
 import { OtherMark, type Workspace, type WorkspaceEntry } from "../../adapters/sandbox/workspace.ts";
 import { UserError } from "../../base/lib/errors.ts";
-import type { RoomId } from "../../base/lib/ids.ts";
+import { digest, type RoomId } from "../../base/lib/ids.ts";
 import type { FilePlace, FileRow, Files, FileWrite, WriteOutcome } from "../tables/files.ts";
 import { type FileInfo, folderType } from "../tables/files.ts";
 import { contentOf, isTextType } from "./content.ts";
 import { nameOf, parsePath } from "./path.ts";
 import type { Store } from "./store.ts";
+import { textBytesMost as bytesMost } from "./texts.ts";
 
 export interface SandboxFiles {
   /** Files of the sandbox, which is started for it. Throws a `UserError` where there is none. */
@@ -16,8 +17,6 @@ export interface SandboxFiles {
   /** It may hold these from now on. */
   readonly hold: (sources: readonly RoomId[]) => Promise<void>;
 }
-
-const bytesMost = 16 << 20;
 
 /**
  * The share `sandbox:`, which is the workspace of one conversation's sandbox. Nobody keeps versions of its files: a version is a
@@ -59,9 +58,9 @@ export class SandboxShare implements Store {
     const workspace = await this.#sandbox.open();
     const entries = await workspace.list(base, limit + 1);
     const sources = await this.#sandbox.sources();
-    const infos = entries.filter(({ path }) => isNameable(path)).map((entry) => infoOf(entry, sources));
-    // The share itself is no file of it, unless there is nothing else.
-    const shown = base === "/" && infos.length > 1 ? infos.slice(1) : infos;
+    const infos = withoutHidden(entries).map((entry) => infoOf(entry, sources));
+    // The share itself is no file of it, unless there is something to be said of it.
+    const shown = base === "/" && infos.length > 1 && !infos[0]?.hidden ? infos.slice(1) : infos;
     return shown.sort((a, b) => (a.path < b.path ? -1 : 1)).slice(0, limit);
   }
 
@@ -102,8 +101,15 @@ export class SandboxShare implements Store {
   async remove(_share: string, paths: readonly string[], key: string): Promise<string[]> {
     const done = await this.#files.donePaths(key);
     if (done.length > 0) return done;
-    const gone = await (await this.#sandbox.open()).remove(paths);
-    return gone.length > 0 ? this.#files.plan(key, gone) : [];
+    const { gone, files } = await (await this.#sandbox.open()).remove(paths);
+    if (gone.length === 0) return [];
+    await this.#files.plan(countOf(key), [String(files)]);
+    return this.#files.plan(key, [...gone]);
+  }
+
+  async removedFiles(key: string): Promise<number | undefined> {
+    const [count] = await this.#files.donePaths(countOf(key));
+    return count === undefined ? undefined : Number(count);
   }
 
   /** Gives a file, or a folder with all that is in it, another path. Returns false where there is none. */
@@ -127,7 +133,20 @@ const isNameable = (path: string): boolean => {
   }
 };
 
-const infoOf = ({ path, kind, size, at, mark }: WorkspaceEntry, held: readonly RoomId[]): FileInfo => {
+/** Names the count of the files that were removed. */
+const countOf = (key: string): string => digest(key, "count");
+
+/** Leaves out what has a name that no path can have, and counts it in its folder. */
+function withoutHidden(entries: readonly WorkspaceEntry[]): WorkspaceEntry[] {
+  const shown = new Map(entries.filter(({ path }) => isNameable(path)).map((entry) => [entry.path, entry]));
+  for (const { path } of entries) {
+    const folder = shown.get(path.slice(0, path.lastIndexOf("/")) || "/");
+    if (!shown.has(path) && folder) shown.set(folder.path, { ...folder, hidden: (folder.hidden ?? 0) + 1 });
+  }
+  return [...shown.values()];
+}
+
+const infoOf = ({ path, kind, size, at, mark, hidden }: WorkspaceEntry, held: readonly RoomId[]): FileInfo => {
   const changedAt = new Date(at * 1_000);
   return {
     share: "sandbox",
@@ -142,6 +161,7 @@ const infoOf = ({ path, kind, size, at, mark }: WorkspaceEntry, held: readonly R
     sources: held,
     createdAt: changedAt,
     updatedAt: changedAt,
+    ...(hidden !== undefined && { hidden }),
   };
 };
 

@@ -5,6 +5,9 @@ import type { Store } from "./store.ts";
 
 export type FileText = FileRow & { readonly text: string };
 
+/** Larger files are not looked at for their text. */
+export const textBytesMost = 16 << 20;
+
 const batchFiles = 500;
 const batchBytes = 4 << 20;
 
@@ -19,7 +22,7 @@ export async function* textsOf(
   let batch: FileInfo[] = [];
   let size = 0;
   for (const [index, file] of files.entries()) {
-    if (isTextType(file.contentType)) {
+    if (isTextType(file.contentType) && file.size <= textBytesMost) {
       batch.push(file);
       size += file.size;
     }

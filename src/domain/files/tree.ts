@@ -5,9 +5,10 @@ interface Node {
   readonly files: [name: string, info: FileInfo][];
   /** Files below, on whatever level. */
   count: number;
+  hidden: number;
 }
 
-const newNode = (): Node => ({ folders: new Map(), files: [], count: 0 });
+const newNode = (): Node => ({ folders: new Map(), files: [], count: 0, hidden: 0 });
 
 /**
  * Files as a tree of indented lines, folders first. A folder deeper than `depth` levels tells only how many files are
@@ -21,14 +22,17 @@ export function treeOf(files: readonly FileInfo[], base: string, depth: number, 
     const parts = file.path.slice(skipped).split("/");
     const isFolder = file.contentType === folderType;
     const name = isFolder ? undefined : parts.pop();
+    const hidden = file.hidden ?? 0;
+    const added = isFolder ? hidden : 1;
     let node = root;
-    if (!isFolder) node.count++;
+    node.count += added;
     for (const part of parts.filter((one) => one !== "")) {
       const next = node.folders.get(part) ?? newNode();
       node.folders.set(part, next);
       node = next;
-      if (!isFolder) node.count++;
+      node.count += added;
     }
+    node.hidden += hidden;
     if (name !== undefined) node.files.push([name, file]);
   }
   const lines = linesOf(root, 0, depth);
@@ -46,8 +50,12 @@ function linesOf(node: Node, level: number, depth: number): string[] {
   const files = node.files.map(
     ([name, { contentType, size }]) => `${indent}${name} (${contentType}, ${sizeText(size)})`,
   );
-  return [...folders, ...files];
+  return [...folders, ...files, ...hiddenLines(node.hidden).map((line) => indent + line)];
 }
+
+/** Says how many more there are whose names no path can have. */
+export const hiddenLines = (count: number): string[] =>
+  count === 0 ? [] : [`[and ${count} more with names that cannot be shown]`];
 
 /** Bytes as people say them. */
 export const sizeText = (bytes: number): string => {

@@ -1,3 +1,4 @@
+import { startError } from "../../adapters/sandbox/run-program.ts";
 import { isOtherBoot, type Runner } from "../../adapters/sandbox/runner.ts";
 import { LinkLost, RunnerRefused } from "../../adapters/sandbox/runner-link.ts";
 import type { CommandEnd } from "../../adapters/sandbox/runner-words.ts";
@@ -16,6 +17,8 @@ import { OutputCollector } from "./shown-output.ts";
 
 /** The runner ends a command that is late; if it has not done so by then, its sandbox is stopped. */
 const graceSeconds = 5;
+/** Processes that a command line needs: what keeps its output, the shell, and a program. */
+const neededProcesses = 3;
 /** While a command runs, its sandbox counts as used. */
 const touchMs = 15_000;
 
@@ -154,7 +157,7 @@ export class CommandJournal {
   async #start(call: SandboxCall, { boot, isBackground, key, number }: CommandRow, runner: Runner): Promise<void> {
     const argv = keepOutput(outputFile(number, isBackground), call.command);
     const env = await this.#parts.sandboxes.waysOut.environmentOf(call.agent);
-    const send = () => runner.start({ id: key, boot, argv, seconds: call.seconds, env });
+    const send = () => runner.start({ id: key, boot, argv, seconds: call.seconds, env, processes: neededProcesses });
     try {
       await send().catch(async (error: unknown) => {
         if (!hasNotBegun(error)) throw error;
@@ -164,6 +167,7 @@ export class CommandJournal {
     } catch (error) {
       if (!hasNotBegun(error)) throw error;
       await this.#parts.table.withdraw(key);
+      if (error.code === "processes") throw startError(error);
       throw new UserError(`${error.message}. End some that run in the background, or reset the computer.`);
     }
   }
@@ -243,12 +247,14 @@ export class CommandJournal {
 
 const reasons = { ended: "exit", timeout: "timeout", killed: "stopped", lost: "lost" } as const;
 
-const outcomeOf = ({ code, reason, signal }: CommandEnd): CommandOutcome => ({
+const outcomeOf = ({ code, reason, signal, size }: CommandEnd): CommandOutcome => ({
   reason: reasons[reason],
+  // Where it may matter to the file that keeps it.
+  ...(size > 1 << 20 && { bytes: size }),
   ...(code !== null && { code }),
   ...(signal !== null && { signal }),
 });
 
 /** The runner does not know the command, and could not begin it. */
 const hasNotBegun = (error: unknown): error is RunnerRefused =>
-  error instanceof RunnerRefused && (error.code === "full" || error.code === "system" || error.code === "bad-request");
+  error instanceof RunnerRefused && ["full", "processes", "system", "bad-request"].includes(error.code);

@@ -1,7 +1,8 @@
 """Runs a command line of Bash, passes its output on, and keeps a copy of it in a file.
 
-    python3 -IS -c THIS FILE COMMAND
+    python3 -IS -c THIS FILE COMMAND BYTES
 
+BYTES: as many of its output are kept.
 Ends as the command does. If something that it has left behind still writes then, a process stays to keep that, too.
 """
 
@@ -11,9 +12,9 @@ import signal
 import sys
 
 PATH, COMMAND = sys.argv[1:3]
+FILE_MOST = int(sys.argv[3])
 PIECE = 64 * 1024
 DRAIN_MOST = 1 << 20
-FILE_MOST = 64 << 20
 
 # Read end of a pipe, and where its bytes go on.
 outputs = {}
@@ -65,7 +66,13 @@ wake, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 signal.signal(signal.SIGCHLD, lambda *_: None)
 signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
 pipes = [os.pipe2(os.O_CLOEXEC) for _ in range(2)]
-pid = os.fork()
+try:
+    pid = os.fork()
+except OSError as error:
+    has_none = isinstance(error, BlockingIOError)
+    words = "the computer has no processes left: end what runs" if has_none else f"the command cannot begin: {error.strerror}"
+    write(2, f"clevernet: {words}\n".encode())
+    os._exit(126)
 if pid == 0:
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)

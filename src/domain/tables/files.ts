@@ -28,6 +28,7 @@ export interface FileInfo extends FilePlace {
   readonly place?: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
+  readonly hidden?: number; // Things in a folder whose names cannot be shown.
 }
 
 /** Of text and binary one is null; of folders both are. */

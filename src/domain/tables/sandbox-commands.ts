@@ -19,6 +19,8 @@ export interface CommandOutcome {
   readonly reason: CommandReason;
   readonly code?: number | undefined;
   readonly signal?: number | undefined;
+  /** Bytes of its output. */
+  readonly bytes?: number | undefined;
   readonly stdout?: ShownOutput | undefined;
   readonly stderr?: ShownOutput | undefined;
 }

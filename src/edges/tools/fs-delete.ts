@@ -25,8 +25,9 @@ export const tool = defineTool({
   }),
   async run({ path, recursive }, { files }) {
     const gone = await files.remove(path, { isRecursive: recursive });
-    return {
-      result: gone.length === 1 ? `${files.named(gone[0] ?? path)} was deleted.` : `${gone.length} files were deleted.`,
-    };
+    const count = await files.removedFiles(path);
+    if (gone.length === 1 && (count ?? 1) <= 1) return { result: `${files.named(gone[0] ?? path)} was deleted.` };
+    if (count === undefined) return { result: `${files.named(path)} was deleted with everything in it.` };
+    return { result: count === 1 ? "1 file was deleted." : `${count} files were deleted.` };
   },
 });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { isFolder } from "../../domain/files/content.ts";
+import { hiddenLines } from "../../domain/files/tree.ts";
 import { defineTool } from "../../engine/operations/tool.ts";
 
 export const tool = defineTool({
@@ -22,10 +23,13 @@ export const tool = defineTool({
     glob: z.string().min(1).meta({ help: "The pattern: `*.md` in this room, or `share:/pattern`" }),
   }),
   async run({ glob, limit }, { files }) {
-    const found = (await files.list(glob)).filter((file) => !isFolder(file));
-    if (found.length === 0) return { result: `No file fits ${files.named(glob)}.`, isVerbatim: true };
+    const listed = await files.listAll(glob);
+    const found = listed.files.filter((file) => !isFolder(file));
+    const hidden = hiddenLines(listed.hidden);
+    if (found.length === 0)
+      return { result: [`No file fits ${files.named(glob)}.`, ...hidden].join("\n"), isVerbatim: true };
     const more = found.length - limit;
     const lines = found.slice(0, limit).map((file) => files.named(file));
-    return { result: [...lines, ...(more > 0 ? [`[${more} more]`] : [])].join("\n"), isVerbatim: true };
+    return { result: [...lines, ...(more > 0 ? [`[${more} more]`] : []), ...hidden].join("\n"), isVerbatim: true };
   },
 });

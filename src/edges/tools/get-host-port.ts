@@ -8,7 +8,7 @@ export const tool = defineTool({
   examples: ["3000"],
   topic: "sandbox",
   description: "Makes a port of the computer reachable on the bridge's machine, for its operator.",
-  help: "Makes a server that runs in the computer of this conversation reachable on the machine of the bridge, until the computer stops.",
+  help: "Makes a server that runs in the computer of this conversation reachable on the machine of the bridge, until the computer stops or the bridge is started again.",
   wording: "Make port {container_port} reachable",
   kind: "read",
   isRepeatable: true,
@@ -23,7 +23,7 @@ export const tool = defineTool({
     await files.requireOpenComputer();
     const port = await hostPorts.open({ agent: agent.name, roomId }, inside);
     return {
-      result: `Port ${inside} of the computer is at http://127.0.0.1:${port}/ on the machine of the bridge, until the computer stops.`,
+      result: `Port ${inside} of the computer is at http://127.0.0.1:${port}/ on the machine of the bridge, until the computer stops or the bridge is started again.`,
     };
   },
 });

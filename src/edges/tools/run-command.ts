@@ -3,7 +3,7 @@ import { fence } from "../../adapters/matrix/markdown.ts";
 import { type Element, element } from "../../base/lmml/element.ts";
 import { sizeText } from "../../domain/files/tree.ts";
 import type { SandboxResult } from "../../domain/sandboxes/command-journal.ts";
-import { outputFile } from "../../domain/sandboxes/keep-output.ts";
+import { keptMegabytes, outputFile } from "../../domain/sandboxes/keep-output.ts";
 import { clipOutput, type OutputCollector } from "../../domain/sandboxes/shown-output.ts";
 import { sandboxTaint } from "../../domain/sandboxes/taint.ts";
 import type { CommandOutcome, ShownOutput } from "../../domain/tables/sandbox-commands.ts";
@@ -27,6 +27,7 @@ export const tool = defineTool({
   kind: "create",
   isRepeatable: false,
   mayResume: true,
+  isCodeLast: true,
   check: (_, { files }) => files.requireOpenComputer(),
   input: z.object({
     command: z
@@ -86,17 +87,21 @@ function endWords({ code, reason, signal }: CommandOutcome): string {
   return how[reason];
 }
 
+/** True if the file that keeps the output has all of it, as far as the disk had room. */
+const isKeptWhole = ({ bytes = 0 }: CommandOutcome): boolean => bytes <= keptMegabytes << 20;
+
 const isWhole = ({ stderr, stdout }: CommandOutcome): boolean => stdout?.isCut !== true && stderr?.isCut !== true;
 
 /** @param network hosts with which the computer has spoken: one that was refused explains much that fails */
 function endElement(outcome: CommandOutcome, number: number, file: string, network: Network): Element {
   const { code, reason, signal, stderr, stdout } = outcome;
-  const whole = isWhole(outcome) ? undefined : `/workspace${file.slice("sandbox:".length)}`;
+  const kept = isWhole(outcome) ? undefined : `/workspace${file.slice("sandbox:".length)}`;
+  const keeps = isKeptWhole(outcome) ? { wholeOutput: kept } : { [`first${keptMegabytes}MB`]: kept };
   const streamOf = (name: string, shown: ShownOutput | undefined) =>
     shown?.text ? element(name, { truncated: shown.isCut }, shown.text) : undefined;
   return element(
     "command",
-    { number, exitCode: code, signal, ended: reason === "exit" ? undefined : reason, wholeOutput: whole },
+    { number, exitCode: code, signal, ended: reason === "exit" ? undefined : reason, ...keeps },
     [
       streamOf("stdout", stdout),
       streamOf("stderr", stderr),
@@ -114,7 +119,8 @@ function endElement(outcome: CommandOutcome, number: number, file: string, netwo
 
 function endText(outcome: CommandOutcome, number: number, file: string): string {
   const { text, isCut } = outputText(outcome.stdout, outcome.stderr);
-  const where = isCut || !isWhole(outcome) ? `; all of its output: \`${file}\`` : "";
+  const kept = isKeptWhole(outcome) ? "all" : `the first ${keptMegabytes} MB`;
+  const where = isCut || !isWhole(outcome) ? `; ${kept} of its output: \`${file}\`` : "";
   return [text, `Command ${number}: ${endWords(outcome)}${where}.`].filter((part) => part !== "").join("\n\n");
 }
 

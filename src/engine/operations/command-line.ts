@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { UserError } from "../../base/lib/errors.ts";
+import { onlyBlock } from "../../base/lib/fence.ts";
 import { nearest, shortenTyped } from "../../base/lib/nearest.ts";
 import { describeExpected, type FieldSchema, formOf, readInput } from "./arguments.ts";
 import type { Topic } from "./topics.ts";
@@ -27,6 +28,8 @@ export interface Commandable {
   readonly isPathLast?: boolean;
   /** Named values may stand behind the text as well, and quotes around all of it are not part of it. */
   readonly hasNamedBehind?: boolean;
+  /** The last positional value is code: of one that is a code block of Markdown, it is what stands in it. */
+  readonly isCodeLast?: boolean;
   /** Examples of what may stand behind the command. */
   readonly examples?: readonly string[];
 }
@@ -86,7 +89,7 @@ export function readCommandLine(form: Commandable, line: string): Record<string,
     const word = firstWord(left);
     const isWhole = (form.isPathLast || form.hasNamedBehind) && !hasEnded && word.length === left.length;
     const value = !takesRest || isWhole ? word : restOf(form, left, hasEnded);
-    values[field] = value.text;
+    values[field] = (takesRest && form.isCodeLast ? onlyBlock(value.text) : undefined) ?? value.text;
     left = left.slice(value.length).trim();
   }
   if (left !== "") throw new UserError(`"${shortenTyped(left)}" is more than this command takes.`);

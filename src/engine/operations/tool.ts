@@ -164,6 +164,8 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly isPathLast?: boolean;
   /** A command's named values may stand behind its text as well, and quotes around all of that are not part of it. */
   readonly hasNamedBehind?: boolean;
+  /** The last value of a command is code: of one that is a code block of Markdown, it is what stands in it. */
+  readonly isCodeLast?: boolean;
   /** Explains the tool to the model. */
   readonly description: string;
   /** Explains the command to people, if they need other words than the model. */

@@ -63,7 +63,7 @@ describeSandbox("the files of a sandbox", () => {
     await box().sh("mkdir many; cd many; seq -f f%05g 20000 | xargs touch");
     expect(await files.list("/many", 50_000)).toHaveLength(20_001);
     const all = (await files.list("/many", 50_000)).slice(1).map(({ path }) => path);
-    expect(await files.remove(all)).toHaveLength(20_000);
+    expect((await files.remove(all)).gone).toHaveLength(20_000);
     expect(await names("/many")).toEqual(["/many"]);
   });
 
@@ -109,14 +109,14 @@ describeSandbox("the files of a sandbox", () => {
 
   it("removes folders with all that is in them, and says which were there", async () => {
     await box().sh("mkdir -p a/b; touch a/b/c; chmod 0 a/b; touch d");
-    expect(await files.remove(["/a", "/d", "/none"])).toEqual(["/a", "/d"]);
+    expect(await files.remove(["/a", "/d", "/none"])).toEqual({ gone: ["/a", "/d"], files: 2 });
     expect(await names()).toEqual(["/", "/.home"]);
     await expect(files.remove(["/"])).rejects.toThrow("The workspace itself");
   });
 
   it("removes a link and not what it leads to", async () => {
     await box().sh("mkdir keep; touch keep/x; ln -s keep l; ln -s /etc e");
-    expect(await files.remove(["/l", "/e"])).toEqual(["/e", "/l"]);
+    expect((await files.remove(["/l", "/e"])).gone).toEqual(["/e", "/l"]);
     expect(await names("/keep")).toEqual(["/keep", "/keep/x"]);
   });
 
@@ -194,6 +194,14 @@ describeSandbox("the files of a sandbox", () => {
           ].includes(one),
       ),
     ).toEqual([]);
+  });
+
+  it("is open again with the next command, where a command has closed it to everybody", async () => {
+    await files.write("/f", Buffer.from("1"));
+    await box().sh("chmod 000 /workspace");
+    expect((await read("/f"))?.toString()).toBe("1");
+    expect((await box().sh("stat -c %a /workspace")).stdout).toBe("700\n");
+    await box().sh("chmod 755 /workspace");
   });
 
   it("says so where its program is killed, and keeps no command", async () => {

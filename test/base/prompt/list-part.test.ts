@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Element, element } from "../../../src/base/lmml/element.ts";
+import { render } from "../../../src/base/lmml/render.ts";
+import { functionResult } from "../../../src/base/prompt/ephemeris.ts";
 import { listPart } from "../../../src/base/prompt/list-part.ts";
 import { sizeAt } from "../../../src/base/prompt/measure.ts";
 import { hostileText } from "../../support/hostile-text.ts";
@@ -20,11 +22,12 @@ test("given what it wants a list is whole", () => {
 });
 
 test("a list never takes more than it is given", () => {
+  const times = fc.constantFrom(1, 20);
   fc.assert(
-    fc.property(fc.array(hostileText), fc.constantFrom(1, 20), fc.nat(5_000), (lines, times, max) => {
+    fc.property(fc.array(hostileText), times, fc.nat(5_000), fc.nat(3), (lines, count, max, spared) => {
       const { elements } = listPart(
-        lines.map((line) => says(line.repeat(times))),
-        options,
+        lines.map((line) => says(line.repeat(count))),
+        { ...options, spared, isCutInMiddle: spared > 1 },
       ).cut(max);
       expect(elements.reduce((sum, shown) => sum + sizeAt(shown, options.depth), 0)).toBeLessThanOrEqual(max);
     }),
@@ -66,6 +69,23 @@ test("a call is cut in its longest parameter and stays a call", () => {
       { attributes: { name: "content", truncated: true }, children: expect.stringMatching(/^y{1400,}…$/) },
     ],
   });
+});
+
+test("results of tools keep their beginning and their end, and the newest are cut last", () => {
+  const result = (id: string) =>
+    functionResult(
+      id,
+      element("command", {}, [element("stdout", {}, `BEGIN ${"x".repeat(9_000)} END`), element("stderr", {}, "err")]),
+    );
+  const part = (count: number, max: number) => {
+    const results = Array.from({ length: count }, (_, n) => result(`fc${n}`));
+    const { elements } = listPart(results, { ...options, spared: 1 }).cut(max);
+    return elements.map((shown) => ({ truncated: shown.attributes.truncated, text: render(shown) }));
+  };
+  const shown = part(9, 16_000);
+  expect(shown.map(({ truncated }) => truncated ?? false)).toEqual([...Array(8).fill(true), false]);
+  for (const { text } of [...shown, ...part(1, 2_000)])
+    expect(text).toMatch(/<stdout[^>]*>BEGIN x+(\n\[…\]\n)?x+ END<\/stdout>\s+<stderr>err</);
 });
 
 test("a list that is given nothing shows nothing", () => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { element } from "../../../src/base/lmml/element.ts";
 import { render } from "../../../src/base/lmml/render.ts";
-import { beginning, clip, level, shorten, sizeAt } from "../../../src/base/prompt/measure.ts";
+import { beginning, clip, level, shorten, shortenMiddle, sizeAt } from "../../../src/base/prompt/measure.ts";
 import { hostileText } from "../../support/hostile-text.ts";
 
 const leaf = fc.record({ id: hostileText, text: hostileText }).map(({ id, text }) => element("x", { id }, text));
@@ -40,6 +40,21 @@ test("shorten keeps to its maximum, ends in … and never splits a character", (
     }),
   );
   expect(shorten("👍👍👍", 4, (text) => text.length)).toBe("👍…");
+});
+
+test("shortenMiddle keeps to its maximum, keeps both ends and never splits a character", () => {
+  const size = (text: string) => render(element("x", {}, text)).length;
+  fc.assert(
+    fc.property(hostileText, fc.nat(200), (piece, max) => {
+      const text = piece.repeat(40);
+      const shorter = shortenMiddle(text, max, size);
+      if (shorter === "") return;
+      expect(size(shorter)).toBeLessThanOrEqual(max);
+      const [begin = "", ...rest] = shorter.split("\n[…]\n");
+      expect([text.startsWith(begin), text.endsWith(rest.at(-1) ?? "")]).toEqual([true, true]);
+    }),
+  );
+  expect(shortenMiddle("👍".repeat(9), 12, (text) => text.length)).toBe("👍👍\n[…]\n👍");
 });
 
 test("shorten makes ordinary text nearly as long as it may be", () => {

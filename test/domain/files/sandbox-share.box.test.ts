@@ -7,6 +7,7 @@ import { FileSystem } from "../../../src/domain/files/file-system.ts";
 import { move } from "../../../src/domain/files/move.ts";
 import type { Actor } from "../../../src/domain/files/place.ts";
 import { SandboxShare } from "../../../src/domain/files/sandbox-share.ts";
+import { treeOf } from "../../../src/domain/files/tree.ts";
 import type { AgentRow } from "../../../src/domain/tables/agents.ts";
 import { Files } from "../../../src/domain/tables/files.ts";
 import { actorOf, shares } from "../../support/actor.ts";
@@ -94,6 +95,34 @@ describeSandbox("sandbox: in the virtual file system", () => {
       expect(await sh("ls -d list")).toBe("list\n");
       await expect(files().read("sandbox:/none")).rejects.toThrow("There is no file sandbox:/none.");
       await expect(files().read("sandbox:/list")).rejects.toThrow("is a folder");
+    });
+
+    it("tells of what has names that no path can have, and counts what it removes", async () => {
+      await sh("mkdir -p odd/sub; cd odd; touch -- plain $'new\\nline' ' lead' 'trail ' $'\\xff' sub/$'\\xfe'");
+      const { files: listed, hidden } = await files().listAll("sandbox:/odd");
+      expect(listed.map(({ path }) => path)).toEqual(["/odd", "/odd/plain", "/odd/sub"]);
+      expect(hidden).toBe(5);
+      expect(treeOf(listed, "/odd", 3, 100)).toBe(
+        [
+          "sub/",
+          "  [and 1 more with names that cannot be shown]",
+          "plain (text/plain, 0 bytes)",
+          "[and 4 more with names that cannot be shown]",
+        ].join("\n"),
+      );
+      await expect(files().remove("sandbox:/odd/sub")).rejects.toThrow("is a folder with 1 files: say recursive");
+      const remover = files();
+      await remover.remove("sandbox:/odd", { isRecursive: true });
+      expect(await remover.removedFiles("sandbox:/odd")).toBe(6);
+      expect(await sh("ls -d odd 2>&1 || true")).toContain("cannot access");
+    });
+
+    it("leaves a file out of a search that is too large for it, and reads the others", async () => {
+      await sh("mkdir large; truncate -s 17M large/a; echo needle >large/b");
+      const read: string[] = [];
+      for await (const { path } of files().texts(await files().list("sandbox:/large"))) read.push(path);
+      expect(read).toEqual(["/large/b"]);
+      await sh("rm -r large");
     });
 
     it("writes once for one operation, however often that is run", async () => {

@@ -52,6 +52,7 @@ describeSandbox("commands in sandboxes", () => {
       expect(outcome?.stdout?.text.length).toBeLessThanOrEqual(8_000);
       expect(outcome?.stdout?.text).toMatch(/^1\n2\n3\n[\s\S]*\n\[…\]\n[\s\S]*999999\n1000000\n$/);
       expect(outcome?.stderr?.text).toBe("end\n");
+      expect(outcome?.bytes).toBe(6_888_900);
       const file = `/workspace/.output/${number}`;
       expect(await computers.out(shared(), `grep -v end ${file} | cmp - <(seq 1000000) && wc -l <${file}`)).toBe(
         "1000001\n",
@@ -202,6 +203,22 @@ describeSandbox("commands in sandboxes", () => {
       await computers.journal.end(at, row);
       await expect.poll(() => computers.journal.underWay(at)).toHaveLength(31);
       expect((await computers.run(at, call.command, call)).outcome?.stdout?.text).toBe("there\n");
+    });
+
+    it("are refused in words where no processes are left, in the foreground and in the background", async () => {
+      const at = fresh();
+      const script =
+        "import threading, time\nthreading.stack_size(65536)\nwhile True:\n  try: threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n  except RuntimeError: time.sleep(0.01)";
+      const { number } = await computers.run(at, `exec python3 -c '${script}'`, { isBackground: true, seconds: null });
+      const say = (isBackground: boolean) =>
+        computers.run(at, "true", { isBackground }).then(({ outcome }) => JSON.stringify(outcome), String);
+      await expect.poll(() => say(false)).toContain("no processes left: end what runs with !stop N");
+      expect(await say(true)).toContain("no processes left");
+      const [row] = await computers.journal.underWay(at);
+      expect(row?.number).toBe(number);
+      if (row) await computers.journal.end(at, row);
+      await expect.poll(() => computers.journal.underWay(at)).toEqual([]);
+      expect(await computers.out(at, "echo there")).toBe("there\n");
     });
 
     it("that nobody waits for any more are ended", async () => {

@@ -164,6 +164,20 @@ describe("a command line", () => {
   });
 });
 
+it.each([
+  ["```\necho hello\n```", "echo hello"],
+  ["```bash\necho 1\n\necho 2\n```\n", "echo 1\n\necho 2"],
+  ["~~~~\necho '```'\n~~~~", "echo '```'"],
+  ["```\na\n```\n```\nb\n```", "```\na\n```\n```\nb\n```"],
+  ["```\na\n```\nb", "```\na\n```\nb"],
+  ["cat <<'E'\n```\na\n```\nE", "cat <<'E'\n```\na\n```\nE"],
+  ["```", "```"],
+  ["echo `date`", "echo `date`"],
+])("code at the end of a command line is what stands in its block: %j", (line, code) => {
+  const run = { command: "run", description: "", input: z.object({ code: z.string() }), isCodeLast: true };
+  expect(readCommandLine(run, line)).toEqual({ code });
+});
+
 describe("a path at the end of a command line", () => {
   const open = { command: "open", description: "", input: z.object({ path: z.string() }), isPathLast: true };
 

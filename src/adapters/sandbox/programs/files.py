@@ -189,9 +189,9 @@ def do_list(top, path, most):
     """The place itself, and all that is below it, each by a line of its own."""
     way = Way(top, path)
     info = way.stat()
-    lines, left = [json.dumps(summary(path, info))], most - 1
+    found, left = [summary(path, info)], most - 1
 
-    def walk(fd, base, depth):
+    def walk(fd, base, depth, folder):
         nonlocal left
         for name in sorted(os.listdir(fd)):
             if left <= 0:
@@ -199,10 +199,14 @@ def do_list(top, path, most):
             try:
                 name.encode()
                 below = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            except (UnicodeEncodeError, FileNotFoundError):
+            except UnicodeEncodeError:
+                # JSON has no form for its name.
+                folder["hidden"] = folder.get("hidden", 0) + 1
                 continue
-            entry = f"{base}/{name}"
-            lines.append(json.dumps(summary(entry, below)))
+            except FileNotFoundError:
+                continue
+            entry = summary(f"{base}/{name}", below)
+            found.append(entry)
             left -= 1
             if stat.S_ISDIR(below.st_mode) and name not in UNLISTED and depth < DEPTH_MOST:
                 try:
@@ -210,13 +214,13 @@ def do_list(top, path, most):
                 except OSError:
                     continue
                 try:
-                    walk(inner, entry, depth + 1)
+                    walk(inner, entry["path"], depth + 1, entry)
                 finally:
                     os.close(inner)
 
     if stat.S_ISDIR(info.st_mode):
-        walk(os.open(way.name, FOLDER, dir_fd=way.fd), "" if path == "/" else path, 0)
-    sys.stdout.buffer.write("\n".join(lines).encode() + b"\n")
+        walk(os.open(way.name, FOLDER, dir_fd=way.fd), "" if path == "/" else path, 0, found[0])
+    sys.stdout.buffer.write("\n".join(map(json.dumps, found)).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 
@@ -276,29 +280,33 @@ def do_folder(top, path):
 
 
 def remove_all(fd, name):
+    """Number of those removed that are no folders."""
     info = os.stat(name, dir_fd=fd, follow_symlinks=False)
     if not stat.S_ISDIR(info.st_mode):
-        return os.unlink(name, dir_fd=fd)
+        os.unlink(name, dir_fd=fd)
+        return 1
     try:
         inner = os.open(name, FOLDER, dir_fd=fd)
     except PermissionError:
         # Its owner may open it again; whoever else owns it says no.
         os.chmod(name, 0o700, dir_fd=fd)
         inner = os.open(name, FOLDER, dir_fd=fd)
+    count = 0
     try:
         for below in os.listdir(inner):
             try:
-                remove_all(inner, below)
+                count += remove_all(inner, below)
             except FileNotFoundError:
                 pass
     finally:
         os.close(inner)
     os.rmdir(name, dir_fd=fd)
+    return count
 
 
 def do_remove(top, paths):
-    """Removes files, links themselves, and folders with all that is in them. Answers which were there."""
-    gone, last = [], None
+    """Removes files, links themselves, and folders with all that is in them. Answers which were there, and how many files."""
+    gone, last, files = [], None, 0
     for path in sorted(paths, key=lambda path: path.split("/")):
         if last is not None and path.startswith(last + "/"):
             gone.append(path)
@@ -310,14 +318,14 @@ def do_remove(top, paths):
         try:
             if way.name == ".":
                 raise Refusal("top")
-            remove_all(way.fd, way.name)
+            files += remove_all(way.fd, way.name)
             gone.append(path)
             last = path
         except FileNotFoundError:
             pass
         finally:
             way.close()
-    say({"gone": gone})
+    say({"gone": gone, "files": files})
 
 
 def do_move(top, path, target):

@@ -57,6 +57,8 @@ class Runner:
             raise Refused("bad-request", "an id is letters, digits and . _ : - , 100 of them at most")
         if len(self.commands) >= KEPT_MOST:
             raise Refused("full", f"{KEPT_MOST} commands are kept: end or forget some")
+        if supervisor.tasks() + spec["processes"] > self.processes:
+            raise Refused("processes", f"of {self.processes} processes, too few are left")
         self.commands[spec["id"]] = Command(self.loop, spec, self.processes)
         return True
 

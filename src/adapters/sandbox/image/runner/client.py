@@ -168,6 +168,7 @@ class Client:
     def do_start(self, fields, _):
         spec = {name: need(fields, name, kind) for name, kind in (("id", str), ("argv", list), ("cwd", str), ("env", dict))}
         spec["stdin"], spec["isWhole"] = need(fields, "stdin", bool), need(fields, "isWhole", bool)
+        spec["processes"] = 1 if fields.get("processes") is None else need(fields, "processes", int)
         spec["seconds"] = None if fields.get("seconds") is None else need(fields, "seconds", (int, float))
         texts = [*spec["argv"], *spec["env"].keys(), *spec["env"].values(), spec["cwd"]]
         if not spec["argv"] or not all(isinstance(text, str) and "\0" not in text for text in texts):

@@ -7,9 +7,11 @@ import os
 import resource
 import selectors
 import signal
+import stat
 import time
 
 UID = 1000
+WORKSPACE = "/workspace"
 SUBREAPER = 36
 KILL_SECONDS = 20
 # Where npm and pip put programs of the agent's own.
@@ -36,6 +38,21 @@ def descendants(root, spared=None):
                 found.append(pid)
                 todo.append(pid)
     return found
+
+
+def tasks():
+    """Processes and threads of commands, as the system counts them against their limit."""
+    count = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/status", "rb") as file:
+                    fields = dict(line.split(b":", 1) for line in file.read().splitlines() if b":" in line)
+                if int(fields[b"Uid"].split()[0]) == UID:
+                    count += int(fields[b"Threads"])
+            except (OSError, ValueError, KeyError, IndexError):
+                continue
+    return count
 
 
 def send(pids, number):
@@ -91,6 +108,13 @@ def close_others(kept):
                 pass
 
 
+def open_workspace():
+    """Gives the workspace back to its user, who has closed it: nothing could run there to open it."""
+    mode = stat.S_IMODE(os.stat(WORKSPACE).st_mode)
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.chmod(WORKSPACE, mode | stat.S_IRWXU)
+
+
 def become(spec, streams, processes):
     """Becomes the command. Never returns."""
     try:
@@ -111,13 +135,15 @@ def become(spec, streams, processes):
         for number in (signal.SIGPIPE, signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        open_workspace()
         os.chdir(spec["cwd"])
         environment = {**os.environ, **spec["env"]}
         # Last: what agents install never stands in the way of the image's own programs.
         environment["PATH"] = f"{environment.get('PATH', os.defpath)}:{OWN_PROGRAMS}"
         os.execvpe(spec["argv"][0], spec["argv"], environment)
     except BaseException as error:
-        os.write(2, f"clevernet: {spec['argv'][0]}: {getattr(error, 'strerror', None) or error}\n".encode())
+        words = "the computer has no processes left" if isinstance(error, BlockingIOError) else getattr(error, "strerror", None)
+        os.write(2, f"clevernet: {spec['argv'][0]}: {words or error}\n".encode())
         os._exit(127 if isinstance(error, FileNotFoundError) else 126)
 
 
