@@ -1,5 +1,4 @@
 import { agentName } from "../../adapters/matrix/message.ts";
-import { markerOf } from "../../base/lib/fence.ts";
 import type { EventId, RoomId, UserId } from "../../base/lib/ids.ts";
 import { splitUserId } from "../../base/lib/matrix-id.ts";
 import { memo, memoEach } from "../../base/lib/memo.ts";
@@ -94,8 +93,7 @@ const lineChars = 80;
 const firstLine = (entry: LogEntry): LogEntry => {
   const { element: shown } = entry;
   const text = String(shown.children).trim();
-  const first = text.split("\n").find((line) => line.trim() !== "" && markerOf(line) === "");
-  const line = beginning(first ?? "", lineChars);
+  const line = beginning(text.split("\n", 1)[0] ?? "", lineChars);
   if (line === text) return entry;
   return { ...entry, element: { ...shown, attributes: { ...shown.attributes, truncated: true }, children: line } };
 };

@@ -92,7 +92,6 @@ describe("in the log", () => {
       event(4, ann, "!"),
       event(5, ann, "!!! look\nhere"),
       event(6, ann, files, { msgtype: "m.notice" }),
-      event(7, self, "```\nthe answer is 42\n```\n\nCommand 1: exit code 0.", { msgtype: "m.notice" }),
     ]);
     expect(shown.map(({ children, attributes }) => [children, attributes.truncated ?? false])).toEqual([
       ["!write a.txt one", true],
@@ -101,7 +100,6 @@ describe("in the log", () => {
       ["!", false],
       ["!!! look\nhere", false],
       [files, false],
-      ["the answer is 42", true],
     ]);
   });
 
