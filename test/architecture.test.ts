@@ -39,7 +39,7 @@ const rings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     speech: "lib lmml prompt matrix type:tables type:agents",
     servers: "lib mcp sandbox tables type:agents",
     memory: "lib type:lmml database embedding matrix tables files rights type:agents zod",
-    desk: "lib lmml prompt type:database images matrix tables files agents budget lru-cache",
+    desk: "lib lmml prompt type:database images matrix type:web tables files agents budget lru-cache",
     plans: "lib lmml prompt tables rights speech cron-parser luxon node-cron zod",
     crypto: "lib type:database matrix tables @matrix-org/matrix-sdk-crypto-wasm node:crypto",
   },

@@ -1,3 +1,4 @@
+import type { Video } from "../../adapters/web/youtube.ts";
 import type { Clock } from "../../base/lib/clock.ts";
 import { UserError } from "../../base/lib/errors.ts";
 import { addressesIn } from "../../base/lib/web-address.ts";
@@ -6,21 +7,7 @@ import type { WindowSource } from "./windows.ts";
 
 /** Reads videos of YouTube. */
 export interface Videos {
-  watch(
-    video: string,
-    language: string,
-    signal: AbortSignal,
-  ): Promise<{
-    readonly url: string;
-    readonly title: string;
-    readonly author: string;
-    readonly seconds: number;
-    readonly views: number;
-    readonly description: string;
-    readonly languages: readonly string[];
-    readonly language: string | undefined;
-    readonly lines: readonly { readonly at: number; readonly text: string }[];
-  }>;
+  watch(video: string, language: string, signal: AbortSignal): Promise<Video>;
 }
 
 /** Arguments of a video, beside its address. */

@@ -80,7 +80,7 @@ export class Sandboxes implements SandboxProvider {
     const name = await this.names.of(conversation);
     return this.#inTurn.run([name], async () => {
       const { row, at } = await this.placing.place(await this.#claim(conversation, name));
-      // Whoever has stopped it may be another process: that the link is lost is heard later.
+      // Another process may have stopped it, and the end of the link is heard later.
       if (!row.isAwake) await this.#hangUp(name);
       const runner = this.#runnerOf(name, at);
       return at.orTell(async () => {

@@ -106,7 +106,7 @@ export class Servers {
         .map((row) => {
           const name = joinedName(row.server, row.name);
           const old = before.get(name);
-          // Whoever has made something of a row keeps it as long as the row is as it was.
+          // An unchanged row stays the same object: the tool made from it is kept by it.
           return [name, old && canonicalJson(old) === canonicalJson(row) ? old : row];
         }),
     );
